@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The options of the command line. Two tables feed one view: the console's own rows (below) and,
+ * for commands with a scope, the rows of the options table in core/. Parser, "did you mean" and
+ * help all read the view.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "console/console.h"
+#include "util/error.h"
+#include "util/str.h"
+
+typedef int (*jobq__setter)(jobq__cli *cli, const struct jobq__cli_option *row, const char *value);
+
+struct jobq__cli_option {
+    const char *name, *meta, *meaning; /* meta NULL: a flag */
+    unsigned on;                       /* JOBQ__ON_* */
+    size_t offset;                     /* in jobq__given */
+    jobq__setter set;
+};
+
+/* ---- setters ---- */
+
+static void *field(jobq__cli *cli, const struct jobq__cli_option *row)
+{
+    return (char *)&cli->given + row->offset;
+}
+
+static int set_flag(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    (void)value;
+    *(bool *)field(cli, row) = true;
+    return 0;
+}
+
+static int set_text(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    if (*value == '\0')
+        return jobq__cli_usage(cli, "option --%s may not be empty", row->name);
+    *(const char **)field(cli, row) = value;
+    return 0;
+}
+
+static int set_limit(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    int64_t n;
+
+    if (!jobq__str_int(value, strlen(value), &n) || n < 1 || n > 1000)
+        return jobq__cli_usage(cli, "option --%s: \"%s\" is not a whole number from 1 to 1000",
+                               row->name, value);
+    *(int64_t *)field(cli, row) = n;
+    return 0;
+}
+
+static int set_span(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    const double ten_years = 10.0 * 366 * 86400;
+    double seconds;
+
+    if (!jobq__str_double(value, strlen(value), &seconds) || seconds < 0 || seconds > ten_years)
+        return jobq__cli_usage(cli,
+                               "option --%s: \"%s\" is not a number of seconds from 0 to ten years",
+                               row->name, value);
+    *(int64_t *)field(cli, row) = (int64_t)(seconds * 1000 + 0.5);
+    return 0;
+}
+
+static int set_state(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    if (jobq_state_parse(value, field(cli, row)) < 0)
+        return jobq__cli_usage(cli, "option --%s: %s", row->name,
+                               jobq_error_message(jobq_error_last()));
+    return 0;
+}
+
+bool jobq__words_add(jobq__cli *cli, jobq__words_given *words, const char *word)
+{
+    const size_t n = words->count;
+    const char **more;
+
+    if ((n & (n - 1)) == 0) { /* full: room for twice as many */
+        more = jobq__arena_alloc(&cli->arena, (n ? 2 * n : 1) * sizeof(*more));
+        if (!more)
+            return false;
+        if (n)
+            memcpy(more, words->items, n * sizeof(*more));
+        words->items = more;
+    }
+    words->items[words->count++] = word;
+    return true;
+}
+
+static int add_word(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    return jobq__words_add(cli, field(cli, row), value) ? 0 : jobq__cli_usage(cli, "out of memory");
+}
+
+static int add_pair(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    const char *sign = strchr(value, '=');
+
+    if (!sign || sign == value)
+        return jobq__cli_usage(cli, "option --%s: \"%s\" is not of the form KEY=VALUE", row->name,
+                               value);
+    return add_word(cli, row, value);
+}
+
+/* "high,default": each name is checked by the library. */
+static int add_list(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    int code = 0;
+
+    for (const char *p = value; code == 0;) {
+        size_t n = strcspn(p, ",");
+        char *word = jobq__arena_copy(&cli->arena, p, n);
+
+        if (n == 0)
+            return jobq__cli_usage(cli, "option --%s: \"%s\" has an empty name in it", row->name,
+                                   value);
+        code = word ? add_word(cli, row, word) : jobq__cli_usage(cli, "out of memory");
+        p += n;
+        if (*p++ == '\0')
+            break;
+    }
+    return code;
+}
+
+/* ---- the console's rows ---- */
+
+#define AT(member) offsetof(jobq__given, member)
+static const struct jobq__cli_option rows[] = {
+    {"state", "STATE", "ready (default), delayed, reserved, done or dead", JOBQ__ON_STATE,
+     AT(state), set_state},
+    {"limit", "N", "so many jobs at most, 1 to 1000 (default 50)", JOBQ__ON_PAGE, AT(limit),
+     set_limit},
+    {"after", "CURSOR", "the next page: what the last one named", JOBQ__ON_PAGE, AT(after),
+     set_text},
+    {"queue", "QUEUE", "only jobs of this queue", JOBQ__ON_FILTER, AT(queue), set_text},
+    {"name", "NAME", "only jobs of this name", JOBQ__ON_FILTER, AT(name), set_text},
+    {"reason", "REASON", "only jobs that died for this reason, as \"failed\" prints it",
+     JOBQ__ON_FILTER, AT(reason), set_text},
+    {"older-than", "SECONDS", "only jobs that died at least so long ago", JOBQ__ON_FILTER,
+     AT(older_than_ms), set_span},
+    {"all", NULL, "every dead job", JOBQ__ON_MEND, AT(all), set_flag},
+    {"dry-run", NULL, "change nothing, say what would be done", JOBQ__ON_MEND, AT(dry_run),
+     set_flag},
+    {"context", "KEY=VALUE", "a text that travels with the job; may be repeated", JOBQ__ON_CONTEXT,
+     AT(contexts), add_pair},
+    {"raw", NULL,
+     "the payload's bytes as they are: show writes them, push reads them from standard input",
+     JOBQ__ON_RAW, AT(raw), set_flag},
+    {"queue", "QUEUE,...", "the queues to serve, in this order (default: the connection's)",
+     JOBQ__ON_WORK, AT(queues), add_list},
+    {"daemon", NULL, "accepted for old habits; changes nothing", JOBQ__ON_WORK, AT(daemon),
+     set_flag},
+    {"dsn", "DSN",
+     "the store; a bare word names $JOBQUEUE_DSN_WORD (default: $JOBQUEUE_DSN, else "
+     "sqlite:jobqueue.db)",
+     JOBQ__ON_ALL, AT(dsn), set_text},
+    {"json", NULL, "print one JSON document", JOBQ__ON_ALL, AT(json), set_flag},
+    {"quiet", NULL, "print errors only", JOBQ__ON_ALL, AT(quiet), set_flag},
+    {"no-color", NULL, "no colours; so does the environment variable NO_COLOR", JOBQ__ON_ALL,
+     AT(no_color), set_flag},
+    {"help", NULL, "explain the command", JOBQ__ON_ALL, AT(help), set_flag},
+};
+static const struct jobq__cli_option source_row = {"", "", "", JOBQ__ON_WORK, AT(source), set_text};
+static const struct jobq__cli_option man_row = {"man", NULL, "", JOBQ__ON_MAN, AT(man), set_flag};
+#undef AT
+
+/* ---- the view ---- */
+
+static void copy_text(char *out, size_t size, const char *text, char from, char to)
+{
+    size_t n = 0;
+
+    for (; text[n] && n + 1 < size; n++)
+        out[n] = text[n] == from ? to : text[n];
+    out[n] = '\0';
+}
+
+static void view_row(const struct jobq__cli_option *row, jobq__option_view *out)
+{
+    memset(out, 0, sizeof(*out));
+    copy_text(out->name, sizeof(out->name), row->name, '_', '-');
+    copy_text(out->meta, sizeof(out->meta), row->meta ? row->meta : "", 0, 0);
+    out->meaning = row->meaning;
+    out->row = row;
+    out->everywhere = row->on == JOBQ__ON_ALL;
+}
+
+/* The front end's own way to name what runs the jobs. Its meaning may begin with "META: ". */
+static void view_source(const jobq_console *front, jobq__option_view *out)
+{
+    const char *meaning = front->source_meaning ? front->source_meaning : "";
+    size_t n = strspn(meaning, "ABCDEFGHIJKLMNOPQRSTUVWXYZ:");
+
+    view_row(&source_row, out);
+    copy_text(out->name, sizeof(out->name), front->source_option, '_', '-');
+    strcpy(out->meta, "VALUE");
+    if (n > 1 && n < sizeof(out->meta) && meaning[n - 1] == ':' && meaning[n] == ' ') {
+        memcpy(out->meta, meaning, n - 1);
+        out->meta[n - 1] = '\0';
+        meaning += n + 1;
+    }
+    out->meaning = meaning;
+}
+
+/* What stands behind "=" in help texts, by the option table's type word. */
+static void type_meta(const char *type, char *out, size_t size)
+{
+    static const struct {
+        const char *type, *meta;
+    } metas[] = {
+        {"true or false", ""}, {"whole number", "N"}, {"megabytes", "MB"}, {"names", "NAME,..."}};
+
+    for (size_t i = 0; i < sizeof(metas) / sizeof(metas[0]); i++)
+        if (strcmp(type, metas[i].type) == 0) {
+            copy_text(out, size, metas[i].meta, 0, 0);
+            return;
+        }
+    copy_text(out, size, type, ' ', '-');
+    for (; *out; out++)
+        if (*out >= 'a' && *out <= 'z')
+            *out = (char)(*out - 'a' + 'A');
+}
+
+bool jobq__option_in_scope(int scope, size_t i, jobq__option_view *out)
+{
+    const char *name, *type;
+    int scopes;
+
+    memset(out, 0, sizeof(*out));
+    for (size_t k = 0;
+         jobq_conf_describe(k, &name, &type, &out->range, &out->standard, &scopes, &out->meaning);
+         k++) {
+        if (!(scopes & scope) || i-- > 0)
+            continue;
+        copy_text(out->name, sizeof(out->name), name, '_', '-');
+        type_meta(type, out->meta, sizeof(out->meta));
+        out->conf_name = name;
+        return true;
+    }
+    return false;
+}
+
+static bool takes(const jobq_console *front, const jobq__command *command,
+                  const struct jobq__cli_option *row)
+{
+    unsigned groups = command ? command->options : 0;
+
+    if (row == &source_row && !front->source_option)
+        return false;
+    return row->on == JOBQ__ON_ALL || (row->on & groups);
+}
+
+bool jobq__option_at(const jobq_console *front, const jobq__command *command, size_t i,
+                     jobq__option_view *out)
+{
+    const size_t count = sizeof(rows) / sizeof(rows[0]);
+
+    if (takes(front, command, &source_row) && i-- == 0) {
+        view_source(front, out);
+        return true;
+    }
+    for (size_t k = 0; k < count; k++)
+        if (takes(front, command, &rows[k]) && i-- == 0) {
+            view_row(&rows[k], out);
+            return true;
+        }
+    return command && command->scope && jobq__option_in_scope(command->scope, i, out);
+}
+
+bool jobq__option_find(const jobq__cli *cli, const jobq__command *command, const char *name,
+                       jobq__option_view *out)
+{
+    for (size_t i = 0; jobq__option_at(&cli->front, command, i, out); i++)
+        if (strcmp(out->name, name) == 0)
+            return true;
+    if (command && (command->options & JOBQ__ON_MAN) && strcmp(name, man_row.name) == 0) {
+        view_row(&man_row, out);
+        out->hidden = true;
+        return true;
+    }
+    return false;
+}
+
+int jobq__option_apply(jobq__cli *cli, const jobq__option_view *view, const char *value)
+{
+    return view->row->set(cli, view->row, value);
+}

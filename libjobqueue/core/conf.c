@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sets of options: finding the row for a name in the front end's spelling, wording what is wrong,
+ * defaults, merging. Values are read in conf_parse.c; what exists stands in conf_table.c.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/conf_table.h"
+#include "util/alloc.h"
+#include "util/error.h"
+#include "util/str.h"
+
+enum { NAME_SIZE = 48 };
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+const char *jobq__conf_spell(const jobq_conf *conf, const char *snake, char *out, size_t size)
+{
+    size_t used = 0;
+    bool upper = false;
+
+    if (conf->style == JOBQ_STYLE_KEBAB)
+        used = (size_t)snprintf(out, size, "--");
+    for (; *snake && used + 1 < size; snake++) {
+        char c = *snake;
+
+        if (c == '_' && conf->style == JOBQ_STYLE_CAMEL) {
+            upper = true;
+            continue;
+        }
+        if (c == '_' && conf->style == JOBQ_STYLE_KEBAB)
+            c = '-';
+        out[used++] = (char)(upper ? c - 'a' + 'A' : c);
+        upper = false;
+    }
+    out[used] = '\0';
+    return out;
+}
+
+/* Turns a name in any of the three styles into snake_case, cut to the buffer. */
+static void to_snake(const char *name, char out[NAME_SIZE])
+{
+    size_t used = 0;
+
+    if (strncmp(name, "--", 2) == 0)
+        name += 2;
+    for (; *name && used + 2 < NAME_SIZE; name++) {
+        char c = *name;
+
+        if (c >= 'A' && c <= 'Z') {
+            if (used)
+                out[used++] = '_';
+            c = (char)(c - 'A' + 'a');
+        }
+        out[used++] = (char)(c == '-' ? '_' : c);
+    }
+    out[used] = '\0';
+}
+
+static const jobq__option *find_row(const char *snake)
+{
+    for (size_t i = 0; i < jobq__option_count; i++)
+        if (strcmp(jobq__options[i].name, snake) == 0)
+            return &jobq__options[i];
+    return NULL;
+}
+
+static const char *next_name(void *payload, size_t i)
+{
+    const jobq_conf *conf = payload;
+
+    for (size_t k = 0; k < jobq__option_count; k++)
+        if ((jobq__options[k].scopes & conf->scope) && i-- == 0)
+            return jobq__options[k].name;
+    return NULL;
+}
+
+static int refuse_unknown(jobq_conf *conf, const char *name, const char *snake)
+{
+    char spelled[NAME_SIZE];
+    const char *near = jobq__str_nearest(snake, next_name, conf);
+
+    if (!near)
+        return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name), "unknown option \"%.64s\"",
+                                       name);
+    return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name),
+                                   "unknown option \"%.64s\", did you mean \"%s\"?", name,
+                                   jobq__conf_spell(conf, near, spelled, sizeof(spelled)));
+}
+
+static const char *scope_word(int scope)
+{
+    static const char *const words[] = {"the connection", "the worker", "the handler", "push"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (scope & 1 << i)
+            return words[i];
+    return "nothing";
+}
+
+static int refuse_scope(const jobq_conf *conf, const jobq__option *o)
+{
+    char spelled[NAME_SIZE];
+
+    jobq__conf_spell(conf, o->name, spelled, sizeof(spelled));
+    return jobq__error_set_subject(JOBQ_ECONF, spelled, strlen(spelled),
+                                   "option \"%s\" belongs to %s, not to %s", spelled,
+                                   scope_word(o->scopes), scope_word(conf->scope));
+}
+
+/* The row for a name as this front end spells it; NULL with the error set. */
+static const jobq__option *look_up(jobq_conf *conf, const char *name)
+{
+    char snake[NAME_SIZE], spelled[NAME_SIZE];
+    const jobq__option *o;
+    const char *given = name;
+
+    if (conf->style == JOBQ_STYLE_KEBAB && strncmp(given, "--", 2) == 0)
+        given += 2;
+    to_snake(name, snake);
+    o = find_row(snake);
+    if (o) {
+        const char *right = jobq__conf_spell(conf, o->name, spelled, sizeof(spelled));
+
+        if (strcmp(given, right + (conf->style == JOBQ_STYLE_KEBAB ? 2 : 0)) != 0)
+            o = NULL;
+    }
+    if (!o)
+        refuse_unknown(conf, name, snake);
+    else if (!(o->scopes & conf->scope))
+        refuse_scope(conf, o);
+    else
+        return o;
+    return NULL;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+/* "must be WHAT RANGE" for each type; texts, words and lists have all of it in the range. */
+static const char *const lead[JOBQ__TYPES] = {
+    [JOBQ__TYPE_BOOL] = "",
+    [JOBQ__TYPE_INT] = "a whole number from ",
+    [JOBQ__TYPE_BYTES] = "a whole number of bytes from ",
+    [JOBQ__TYPE_MEGABYTES] = "a whole number of megabytes from ",
+    [JOBQ__TYPE_SECONDS] = "seconds from ",
+    [JOBQ__TYPE_NUMBER] = "a number from ",
+    [JOBQ__TYPE_TEXT] = "",
+    [JOBQ__TYPE_WORD] = "",
+    [JOBQ__TYPE_ENUM] = "",
+    [JOBQ__TYPE_BACKOFF] = "",
+    [JOBQ__TYPE_NAMES] = "",
+    [JOBQ__TYPE_MOMENT] = "",
+    [JOBQ__TYPE_TIME] = "",
+};
+
+static int refuse_value(const jobq_conf *conf, const jobq__option *o, const char *p, size_t n)
+{
+    char spelled[NAME_SIZE], shown[80];
+    bool cut = n >= sizeof(shown);
+
+    jobq__conf_spell(conf, o->name, spelled, sizeof(spelled));
+    jobq__str_one_line(shown, sizeof(shown), p, n);
+    return jobq__error_set_subject(JOBQ_EINVAL, spelled, strlen(spelled),
+                                   "option \"%s\" must be %s%s, got \"%s%s\"", spelled,
+                                   o->words && o->type == JOBQ__TYPE_INT ? "" : lead[o->type],
+                                   o->range, shown, cut ? "..." : "");
+}
+
+static int conclude(jobq_conf *conf, const jobq__option *o, int rc, const char *p, size_t n)
+{
+    if (rc == 0)
+        conf->given[o->offset] = 1;
+    else if (rc == JOBQ_EINVAL)
+        refuse_value(conf, o, p, n);
+    return rc;
+}
+
+static int check_handle(const jobq_conf *conf, const char *name)
+{
+    jobq__error_clear();
+    if (!conf || !name)
+        return jobq__error_set(JOBQ_EINVAL, "a set of options and a name are needed, got NULL");
+    return 0;
+}
+
+int jobq_conf_set(jobq_conf *conf, const char *name, const char *value, size_t n)
+{
+    const jobq__option *o;
+
+    if (check_handle(conf, name) < 0)
+        return JOBQ_EINVAL;
+    o = look_up(conf, name);
+    if (!o)
+        return JOBQ_ECONF;
+    if (!value)
+        return refuse_value(conf, o, "", 0);
+    return conclude(conf, o, jobq__option_parse(o, &conf->s, &conf->texts, value, n), value, n);
+}
+
+static int set_number(jobq_conf *conf, const char *name, double value, const char *shown)
+{
+    const jobq__option *o;
+
+    if (check_handle(conf, name) < 0)
+        return JOBQ_EINVAL;
+    o = look_up(conf, name);
+    if (!o)
+        return JOBQ_ECONF;
+    if (o->type == JOBQ__TYPE_BOOL)
+        return conclude(conf, o,
+                        jobq__option_parse(o, &conf->s, &conf->texts, shown, strlen(shown)), shown,
+                        strlen(shown));
+    return conclude(conf, o, jobq__option_number(o, &conf->s, value), shown, strlen(shown));
+}
+
+int jobq_conf_set_int(jobq_conf *conf, const char *name, int64_t value)
+{
+    char shown[32];
+
+    snprintf(shown, sizeof(shown), "%lld", (long long)value);
+    return set_number(conf, name, (double)value, shown);
+}
+
+int jobq_conf_set_double(jobq_conf *conf, const char *name, double value)
+{
+    char shown[64];
+
+    snprintf(shown, sizeof(shown), "%.15g", value);
+    return set_number(conf, name, value, shown);
+}
+
+int jobq_conf_set_bool(jobq_conf *conf, const char *name, bool value)
+{
+    const char *shown = value ? "true" : "false";
+    const jobq__option *o;
+
+    if (check_handle(conf, name) < 0)
+        return JOBQ_EINVAL;
+    o = look_up(conf, name);
+    if (!o)
+        return JOBQ_ECONF;
+    if (o->type != JOBQ__TYPE_BOOL)
+        return refuse_value(conf, o, shown, strlen(shown));
+    return conclude(conf, o, jobq__option_parse(o, &conf->s, &conf->texts, shown, strlen(shown)),
+                    shown, strlen(shown));
+}
+
+int jobq_conf_add(jobq_conf *conf, const char *name, const char *value, size_t n)
+{
+    const jobq__option *o;
+    jobq__settings before;
+    int rc;
+
+    if (check_handle(conf, name) < 0)
+        return JOBQ_EINVAL;
+    o = look_up(conf, name);
+    if (!o)
+        return JOBQ_ECONF;
+    before = conf->s;
+    if (!conf->given[o->offset] && o->type == JOBQ__TYPE_BACKOFF)
+        conf->s.backoff = (jobq__backoff){0}; /* the default list gives way to the caller's */
+    rc = value ? jobq__option_append(o, &conf->s, &conf->texts, value, n) : JOBQ_EINVAL;
+    if (rc < 0)
+        conf->s = before;
+    return conclude(conf, o, rc, value ? value : "", value ? n : 0);
+}
+
+/* ---- sets ---------------------------------------------------------------------------------- */
+
+static bool owns_text(const jobq__option *o)
+{
+    return o->type == JOBQ__TYPE_TEXT || o->type == JOBQ__TYPE_WORD || o->type == JOBQ__TYPE_NAMES;
+}
+
+/* Read from the table once: messages are reset for every push. */
+static jobq__settings defaults;
+static pthread_once_t defaults_read = PTHREAD_ONCE_INIT;
+
+static void read_defaults(void)
+{
+    for (size_t i = 0; i < jobq__option_count; i++) {
+        const jobq__option *o = &jobq__options[i];
+
+        if (o->fallback && !owns_text(o))
+            jobq__option_parse(o, &defaults, NULL, o->fallback, strlen(o->fallback));
+    }
+}
+
+void jobq__settings_default(jobq__settings *s)
+{
+    pthread_once(&defaults_read, read_defaults);
+    *s = defaults;
+}
+
+jobq_conf *jobq_conf_new(int scope, int style)
+{
+    jobq_conf *conf;
+
+    jobq__error_clear();
+    conf = jobq__zalloc(sizeof(*conf));
+    if (!conf) {
+        jobq__error_nomem();
+        return NULL;
+    }
+    conf->scope = scope;
+    conf->style = style;
+    jobq__settings_default(&conf->s);
+    return conf;
+}
+
+void jobq_conf_free(jobq_conf *conf)
+{
+    if (!conf)
+        return;
+    jobq__arena_free(&conf->texts);
+    jobq__free(conf);
+}
+
+void jobq_conf_reset(jobq_conf *conf)
+{
+    if (!conf)
+        return;
+    memset(conf->given, 0, sizeof(conf->given));
+    jobq__arena_reset(&conf->texts);
+    jobq__settings_default(&conf->s);
+}
+
+int jobq_conf_merge(jobq_conf *conf, const jobq_conf *over)
+{
+    jobq__error_clear();
+    if (!conf || !over || conf->scope != over->scope)
+        return jobq__error_set(JOBQ_EINVAL,
+                               "options of %s can only go over others of the same kind",
+                               over ? scope_word(over->scope) : "nothing");
+    for (size_t i = 0; i < jobq__option_count; i++) {
+        const jobq__option *o = &jobq__options[i];
+
+        if (!over->given[o->offset])
+            continue;
+        if (jobq__option_copy(o, &conf->s, &conf->texts, &over->s) < 0)
+            return jobq__error_nomem();
+        conf->given[o->offset] = 1;
+    }
+    return 0;
+}
+
+jobq_conf *jobq__conf_copy(const jobq_conf *conf)
+{
+    jobq_conf *copy = jobq_conf_new(conf->scope, conf->style);
+
+    if (copy && jobq_conf_merge(copy, conf) < 0) {
+        jobq_conf_free(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+bool jobq__conf_given_at(const jobq_conf *conf, size_t offset)
+{
+    return conf->given[offset];
+}

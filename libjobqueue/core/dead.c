@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Dead jobs: listing, putting back, forgetting. Each job is one atomic step of the store, pages are
+ * bounded, and a run that was cut short can simply be started again (rule F4).
+ */
+#include "core/inspect.h"
+#include "core/retry.h"
+#include "util/error.h"
+
+#include <string.h>
+
+enum { PAGE = 500 };
+
+static int check_reason(const char *word, uint8_t *reason_out)
+{
+    int reason = word ? jobq__reason_parse(word) : 0;
+
+    if (word && !reason)
+        return jobq__error_set_subject(
+            JOBQ_EINVAL, "reason", 6,
+            "reason must be attempts_exhausted, timed_out, crashed, deadline_passed, expired, "
+            "undecodable, "
+            "unknown_name, unsupported_version, failed_by_handler, not_retryable, cancelled or "
+            "released_too_often, got \"%.64s\"",
+            word);
+    *reason_out = (uint8_t)reason;
+    return 0;
+}
+
+static int check_filter(const jobq_filter *f)
+{
+    int rc = 0;
+
+    if (f->size != sizeof(*f))
+        return jobq__error_set(JOBQ_EINVAL,
+                               "filter: size must be sizeof(jobq_filter) = %zu, got %zu",
+                               sizeof(*f), f->size);
+    if (f->older_than_ms < 0)
+        return jobq__error_set_subject(JOBQ_EINVAL, "older_than", 10,
+                                       "older_than must be 0 or more seconds, got %lld ms",
+                                       (long long)f->older_than_ms);
+    if (f->queue)
+        rc = jobq__check_queue(f->queue, strlen(f->queue));
+    if (rc == 0 && f->name)
+        rc = jobq__check_name(f->name, strlen(f->name));
+    return rc;
+}
+
+/* filter NULL = any dead job. */
+static int listing_of(const jobq_filter *filter, size_t limit, jobq_listing *l)
+{
+    int rc;
+
+    *l = (jobq_listing){.state = JOBQ_DEAD, .limit = limit};
+    if (!filter)
+        return 0;
+    rc = check_filter(filter);
+    if (rc == 0)
+        rc = check_reason(filter->reason, &l->reason);
+    l->queue = jobq__slice_text(filter->queue);
+    l->name = jobq__slice_text(filter->name);
+    l->older_than_ms = filter->older_than_ms;
+    return rc;
+}
+
+int jobq_queue_dead(jobq_queue *queue, const jobq_filter *filter, size_t limit, const char *after,
+                    jobq_list **list_out)
+{
+    jobq_listing l;
+    int rc;
+
+    jobq__error_clear();
+    rc = jobq__list_check(limit);
+    rc = rc < 0 ? rc : listing_of(filter, limit, &l);
+    if (rc < 0)
+        return rc;
+    l.after = jobq__slice_text(after);
+    return jobq__list_load(queue, &l, list_out);
+}
+
+/* ---- mending ------------------------------------------------------------------------------- */
+
+static int check_what(int what)
+{
+    if (what == JOBQ_DEAD_RETRY || what == JOBQ_DEAD_FORGET)
+        return 0;
+    return jobq__error_set(JOBQ_EINVAL,
+                           "what to do must be JOBQ_DEAD_RETRY or JOBQ_DEAD_FORGET, got %d", what);
+}
+
+/* 0, JOBQ_ENOTFOUND or JOBQ_EEXISTS are answers about this job; anything else ends the run. */
+static int mend_one(jobq_queue *queue, int what, jobq_slice id, bool dry_run, int *result_out)
+{
+    int rc = jobq__store_mend(
+        queue->store, what == JOBQ_DEAD_RETRY ? JOBQ_MEND_RETRY : JOBQ_MEND_FORGET, id, dry_run);
+
+    if (rc != 0 && rc != JOBQ_ENOTFOUND && rc != JOBQ_EEXISTS)
+        return jobq__queue_note(queue, rc);
+    *result_out = rc;
+    return 0;
+}
+
+int64_t jobq_queue_mend_ids(jobq_queue *queue, int what, const char *const *ids, size_t n,
+                            bool dry_run, int *results)
+{
+    int64_t done = 0;
+    int rc;
+
+    jobq__error_clear();
+    rc = check_what(what);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        jobq_slice id = jobq__slice_text(ids[i]);
+        int result = JOBQ_ENOTFOUND;
+
+        if (jobq__check_id(id.p, id.n) == 0)
+            rc = mend_one(queue, what, id, dry_run, &result);
+        if (rc == 0 && results)
+            results[i] = result;
+        done += rc == 0 && result == 0;
+    }
+    if (rc < 0)
+        return rc;
+    jobq__error_clear();
+    return done;
+}
+
+typedef struct {
+    jobq_queue *queue;
+    int what;
+    bool dry_run;
+    int64_t done, skipped;
+} mending;
+
+static int mend_page(mending *m, const jobq_batch *batch)
+{
+    for (const jobq_record *r = batch->first; r; r = r->next) {
+        int result = 0;
+        int rc = mend_one(m->queue, m->what, r->id, m->dry_run, &result);
+
+        if (rc < 0)
+            return rc;
+        m->done += result == 0;
+        m->skipped += result == JOBQ_EEXISTS; /* not found: somebody else was faster */
+    }
+    return 0;
+}
+
+/* Pages go from the newest death to older ones, so jobs that die again meanwhile are not met twice.
+ */
+static int mend_pages(mending *m, jobq_listing *l, int (*progress)(void *payload, int64_t done),
+                      void *payload)
+{
+    jobq_batch batch = {0}, before = {0};
+    int rc;
+
+    l->keys_only = true;
+    do {
+        jobq_batch old = before;
+
+        before = batch; /* the cursor lies in it */
+        batch = old;
+        jobq__batch_reset(&batch);
+        l->out = &batch;
+        l->next = (jobq_slice){0};
+        rc = jobq__queue_note(m->queue, jobq__store_list(m->queue->store, l));
+        rc = rc < 0 ? rc : mend_page(m, &batch);
+        l->after = l->next;
+        if (rc == 0 && progress && progress(payload, m->done) != 0)
+            rc = jobq__error_set(JOBQ_ECALLBACK, "stopped by the caller after %lld jobs",
+                                 (long long)m->done);
+    } while (rc == 0 && l->after.p);
+    jobq__batch_free(&batch);
+    jobq__batch_free(&before);
+    return rc;
+}
+
+int64_t jobq_queue_mend(jobq_queue *queue, int what, const jobq_filter *filter, bool dry_run,
+                        int64_t *skipped_out, int (*progress)(void *payload, int64_t done),
+                        void *payload)
+{
+    mending m = {.queue = queue, .what = what, .dry_run = dry_run};
+    jobq_listing l;
+    int rc;
+
+    jobq__error_clear();
+    rc = check_what(what);
+    rc = rc < 0 ? rc : listing_of(filter, PAGE, &l);
+    rc = rc < 0 ? rc : mend_pages(&m, &l, progress, payload);
+    if (rc < 0)
+        return rc;
+    if (skipped_out)
+        *skipped_out = m.skipped;
+    jobq__error_clear();
+    return m.done;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside of infos and lists, for info.c, inspect.c, dead.c and stats.c.
+ */
+#ifndef JOBQ_CORE_INSPECT_H
+#define JOBQ_CORE_INSPECT_H
+
+#include <jobqueue/inspect.h>
+
+#include "core/queue.h"
+#include "payload/envelope.h"
+
+/* Records of one listing, shared by the infos made of them. */
+typedef struct {
+    jobq_batch batch;
+    size_t users;
+} jobq__page;
+
+typedef struct jobq__shown_option jobq__shown_option;
+
+struct jobq_info {
+    jobq__page *page;
+    const jobq_record *record;
+    jobq__arena arena; /* what was decoded */
+    bool header_read, options_made;
+    int header_problem;
+    jobq__header header;
+    jobq__shown_option *options;
+    size_t option_count;
+};
+
+/* One page of the listing as a list of infos. On success it is the caller's. */
+int jobq__list_load(jobq_queue *queue, const jobq_listing *wanted, jobq_list **list_out);
+/* Limits and cursors of lists: 1 to 1000. */
+int jobq__list_check(size_t limit);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A job lent out by jobq_queue_reserve: extending, settling, giving its worker record back (rules
+ * O3, G8, C3). How it is taken is in reserve.c.
+ */
+#include "core/loan.h"
+
+#include <string.h>
+
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/once.h"
+#include "util/rng.h"
+
+static jobq__loan *loan_of(const jobq_job *job)
+{
+    return (jobq__loan *)(void *)job;
+}
+
+int jobq__loan_renew(jobq_queue *queue, const char *id, int64_t lease_ms,
+                     const jobq_lease_token *running)
+{
+    jobq_renewal r = {.worker = jobq__slice_text(id),
+                      .lease_ms = lease_ms,
+                      .running = running,
+                      .running_count = running != NULL};
+
+    return jobq__queue_note(queue, jobq__store_renew(queue->store, &r));
+}
+
+int64_t jobq__loan_now(const jobq_job *job)
+{
+    return job->taken_at_ms + jobq__clock_mono_ms() - job->taken_mono_ms;
+}
+
+/* Which ends stand in the history, and count locally. */
+static const struct {
+    bool entry;
+    int8_t counter;
+} traces[JOBQ_ENDINGS] = {
+    [JOBQ_ENDED_DONE] = {false, JOBQ__COUNT_DONE},
+    [JOBQ_ENDED_FAILED] = {true, JOBQ__COUNT_FAILED},
+    [JOBQ_ENDED_EXITED] = {true, JOBQ__COUNT_FAILED},
+    [JOBQ_ENDED_TIMED_OUT] = {true, JOBQ__COUNT_TIMED_OUT},
+    [JOBQ_ENDED_CRASHED] = {true, JOBQ__COUNT_CRASHED},
+    [JOBQ_ENDED_LEASE_LOST] = {true, JOBQ__COUNT_LEASE_REJECTED},
+    [JOBQ_ENDED_RELEASED] = {true, JOBQ__COUNT_RELEASED},
+    [JOBQ_ENDED_CLEANUP_FAILED] = {true, JOBQ__COUNT_CLEANUP_FAILED},
+    [JOBQ_ENDED_STOPPED] = {true, JOBQ__COUNT_GIVEN_BACK},
+    [JOBQ_ENDED_FAILED_BY_HANDLER] = {true, JOBQ__COUNT_FAILED},
+    [JOBQ_ENDED_NOT_RETRYABLE] = {true, JOBQ__COUNT_FAILED},
+    [JOBQ_ENDED_UNDECODABLE] = {true, JOBQ__COUNT_FAILED},
+    [JOBQ_ENDED_UNKNOWN_NAME] = {false, JOBQ__COUNT_GIVEN_BACK},
+    [JOBQ_ENDED_UNSUPPORTED_VERSION] = {false, JOBQ__COUNT_GIVEN_BACK},
+    [JOBQ_ENDED_UNSTARTED] = {false, JOBQ__COUNT_GIVEN_BACK},
+};
+
+static void count_end(jobq_queue *queue, jobq_ending ending, const jobq__verdict *verdict)
+{
+    queue->counters[traces[ending].counter]++;
+    if (verdict->op == JOBQ_OP_DEAD)
+        queue->counters[JOBQ__COUNT_DEAD]++;
+    else if (verdict->op == JOBQ_OP_BACK && traces[ending].entry && ending != JOBQ_ENDED_RELEASED)
+        queue->counters[JOBQ__COUNT_RETRIED]++;
+}
+
+static bool has_fault(const jobq__fault *fault)
+{
+    return fault->class_name.p || fault->message.p || fault->where.p || fault->trace.p;
+}
+
+/* Error and history entry of the attempt, into the loan's buffers. */
+void jobq__loan_record(jobq__loan *l, const char *worker, jobq_ending ending, jobq_settlement *s)
+{
+    const jobq_job *job = &l->job;
+    jobq__entry entry = {
+        .started_at_ms = job->taken_at_ms,
+        .ended_at_ms = jobq__loan_now(job),
+        .worker = jobq__slice_text(worker),
+        .outcome = jobq__slice_text(jobq_ending_word(ending)),
+        .class_name = job->fault.class_name,
+        .message = job->fault.message,
+    };
+
+    if (!traces[ending].entry)
+        return;
+    jobq__entry_write(&l->entry, &entry);
+    if (l->entry.n)
+        s->history = jobq__slice(l->entry.p, l->entry.n);
+    if (ending == JOBQ_ENDED_RELEASED || !has_fault(&job->fault)) /* keeps the last error */
+        return;
+    jobq__fault_write(&l->error, &job->fault);
+    s->error = jobq__fault_bytes(&l->error);
+}
+
+int jobq__loan_answer(const jobq_job *job, int result)
+{
+    if (result == JOBQ_ELEASE)
+        return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id),
+                                       "the lease of job \"%s\" is lost; nothing was changed",
+                                       job->id);
+    if (result < 0)
+        return jobq__error_set_subject(result, job->id, strlen(job->id),
+                                       "the store refused to settle job \"%s\"", job->id);
+    return 0;
+}
+
+/* The record is free again: it becomes the spare, or goes. */
+static void return_record(jobq__loan *l)
+{
+    jobq_queue *queue = l->queue;
+
+    if (!l->worker[0])
+        return;
+    jobq__queue_leave_spare(queue);
+    memcpy(queue->spare.id, l->worker, sizeof(l->worker));
+    queue->spare.lease_ms = l->lease_ms;
+    queue->spare.until_mono_ms = l->until_mono_ms;
+    queue->spare.stamp = jobq__process_stamp();
+    l->worker[0] = '\0';
+}
+
+static int settle_loan(jobq_job *job, jobq_ending ending, int64_t delay_ms)
+{
+    jobq__loan *l = loan_of(job);
+    jobq__end end = {.ending = ending, .delay_ms = delay_ms};
+    jobq__verdict verdict;
+    jobq_settlement s;
+    jobq_exchange x = {.worker = jobq__slice_text(l->worker),
+                       .lease_ms = l->lease_ms,
+                       .settle = &s,
+                       .settle_count = 1};
+    int rc;
+
+    jobq__retry_judge(&job->policy, &job->counters, &end, jobq__loan_now(job), jobq__rng_unit(),
+                      &verdict);
+    jobq__job_settlement(job, &verdict, &s);
+    jobq__loan_record(l, l->worker, ending, &s);
+    x.out = &l->queue->batch;
+    rc = jobq__store_exchange(l->queue->store, &x);
+    if (rc == 0)
+        rc = jobq__loan_answer(job, s.result);
+    jobq__queue_note(l->queue, rc);
+    if (rc == 0) {
+        count_end(l->queue, ending, &verdict);
+        return_record(l);
+    } else if (rc == JOBQ_ELEASE) {
+        l->lost = true;
+    }
+    return rc;
+}
+
+/* A renewal begins a new record when the old one had lapsed: then the job is no longer ours. */
+static int extend_loan(jobq_job *job)
+{
+    jobq__loan *l = loan_of(job);
+    int64_t now = jobq__clock_mono_ms();
+    int rc;
+
+    if (l->lost)
+        return jobq__loan_answer(job, JOBQ_ELEASE);
+    rc = jobq__loan_renew(l->queue, l->worker, l->lease_ms, &job->token);
+    if (rc == 0)
+        l->until_mono_ms = now + l->lease_ms;
+    if (rc != JOBQ_ELEASE)
+        return rc;
+    l->lost = true;
+    return jobq__loan_answer(job, JOBQ_ELEASE);
+}
+
+static bool is_loan_lost(const jobq_job *job)
+{
+    return loan_of(job)->lost;
+}
+
+static void free_loan(jobq_job *job)
+{
+    jobq__loan *l = loan_of(job);
+
+    jobq__job_release_memory(job);
+    jobq__buf_free(&l->error);
+    jobq__buf_free(&l->entry);
+    jobq__free(l);
+}
+
+static const jobq__job_ops loan_ops = {
+    .settle = settle_loan, .extend = extend_loan, .is_cancelled = is_loan_lost, .free = free_loan};
+
+jobq__loan *jobq__loan_new(jobq_queue *queue)
+{
+    jobq__loan *l = jobq__zalloc(sizeof(*l));
+
+    if (!l) {
+        jobq__error_nomem();
+        return NULL;
+    }
+    l->queue = queue;
+    l->job.ops = &loan_ops;
+    return l;
+}

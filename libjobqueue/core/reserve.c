@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jobq_queue_reserve: one job for a caller that runs its own loop (rules O3, G8). Each hand-out has
+ * a worker record of its own, so that losing the caller counts against exactly that job. Looking
+ * costs one exchange; a job in hand two more writes: the record that lists it as running, and its
+ * end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/conf_table.h"
+#include "core/loan.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/once.h"
+#include "util/rng.h"
+
+enum {
+    LEASE_LONGEST_MS = 86400000,
+    MAINTAIN_LIMIT = 1000,
+    MAINTAIN_EVERY_MS = 1000,
+    LOSS_CAP = 10,
+    QUEUES_MAX = 100000
+};
+
+/* A record that holds nothing and lives for at least half a lease more. */
+static int have_spare(jobq_queue *queue, int64_t lease_ms)
+{
+    jobq__spare *spare = &queue->spare;
+    int64_t stamp = jobq__process_stamp(), now = jobq__clock_mono_ms();
+    int rc;
+
+    if (!spare->id[0] || spare->stamp != stamp) {
+        jobq__ident_worker(spare->id);
+        spare->stamp = stamp;
+    } else if (spare->lease_ms == lease_ms && spare->until_mono_ms - now > lease_ms / 2) {
+        return 0;
+    }
+    rc = jobq__loan_renew(queue, spare->id, lease_ms, NULL);
+    if (rc < 0 && rc != JOBQ_ELEASE) { /* lapsed: it held nothing, and a new one was begun */
+        spare->id[0] = '\0';
+        return rc;
+    }
+    spare->lease_ms = lease_ms;
+    spare->until_mono_ms = now + lease_ms;
+    return 0;
+}
+
+/* ---- maintenance --------------------------------------------------------------------------- */
+
+static int maintain(jobq_queue *queue)
+{
+    int64_t now = jobq__clock_mono_ms(), wait = MAINTAIN_EVERY_MS;
+    jobq_maintenance m = {.limit = MAINTAIN_LIMIT,
+                          .loss_cap = LOSS_CAP,
+                          .take_back = now >= queue->take_back_from_mono_ms};
+    int rc = jobq__queue_note(queue, jobq__store_maintain(queue->store, &m));
+
+    if (rc < 0)
+        return rc;
+    if (m.next_due_ms && m.next_due_ms - m.now_ms < wait)
+        wait = m.next_due_ms > m.now_ms ? m.next_due_ms - m.now_ms : 0;
+    queue->maintain_at_mono_ms = m.more ? now : now + wait;
+    return 0;
+}
+
+/* ---- taking -------------------------------------------------------------------------------- */
+
+typedef struct {
+    jobq_queue *queue;
+    jobq__loan *l;
+    const jobq_slice *queues;
+    size_t count;
+    int64_t lease_ms, next_due_ms, now_ms;
+} taking;
+
+/* One job into the loan: 1, 0 none, or an error. */
+static int take_next(taking *t)
+{
+    jobq_queue *queue = t->queue;
+    jobq_exchange x = {.worker = jobq__slice_text(queue->spare.id),
+                       .lease_ms = t->lease_ms,
+                       .queues = t->queues,
+                       .queue_count = t->count,
+                       .want = 1,
+                       .want_taken_back = 1,
+                       .want_bytes = 1,
+                       .out = &queue->batch};
+    int rc;
+
+    jobq__batch_reset(&queue->batch);
+    rc = jobq__queue_note(queue, jobq__store_exchange(queue->store, &x));
+    t->next_due_ms = x.next_due_ms;
+    t->now_ms = x.now_ms;
+    if (rc < 0) { /* after trouble everybody renews before anybody takes back (rule C5) */
+        queue->take_back_from_mono_ms = jobq__clock_mono_ms() + t->lease_ms;
+        return rc;
+    }
+    if (!queue->batch.first)
+        return 0;
+    rc = jobq__job_fill(&t->l->job, queue->batch.first, NULL, NULL, x.now_ms);
+    return rc < 0 ? rc : 1;
+}
+
+/* The loan takes the spare record over and is listed in it as running. */
+static int commit(taking *t)
+{
+    jobq__loan *l = t->l;
+    int64_t now = jobq__clock_mono_ms();
+    int rc;
+
+    memcpy(l->worker, t->queue->spare.id, sizeof(l->worker));
+    l->lease_ms = t->lease_ms;
+    t->queue->spare.id[0] = '\0';
+    rc = jobq__loan_renew(t->queue, l->worker, l->lease_ms, &l->job.token);
+    l->until_mono_ms = now + l->lease_ms;
+    if (rc == JOBQ_ELEASE)
+        return jobq__loan_answer(&l->job, rc);
+    return rc;
+}
+
+static void explain(jobq_job *job)
+{
+    const char *message = jobq_error_message(jobq_error_last());
+
+    jobq_job_set_error(job, NULL, 0, message, strlen(message), NULL, 0, NULL, 0);
+}
+
+/* May the caller have it? False: how it ends instead, and the reason when its own limits say so. */
+static bool may_hand_out(jobq_job *job, jobq__verdict *verdict, jobq_ending *ending)
+{
+    jobq__end end = {.delay_ms = -1};
+    int reason = JOBQ__REASON_NONE, start;
+
+    *ending = JOBQ_ENDED_UNSTARTED;
+    if (job->header_problem == JOBQ_EUNSUPPORTED)
+        *ending = JOBQ_ENDED_UNSUPPORTED_VERSION;
+    else if (job->header_problem ||
+             jobq_payload_check(job->header.format, job->body.p, job->body.n) == JOBQ_EPAYLOAD)
+        *ending = JOBQ_ENDED_UNDECODABLE;
+    if (*ending != JOBQ_ENDED_UNSTARTED) {
+        if (*ending == JOBQ_ENDED_UNDECODABLE)
+            explain(job);
+        end.ending = *ending;
+        jobq__retry_judge(&job->policy, &job->counters, &end, jobq__loan_now(job), jobq__rng_unit(),
+                          verdict);
+        return false;
+    }
+    start = jobq__retry_may_start(&job->policy, &job->counters, jobq__loan_now(job), &reason);
+    *verdict = (jobq__verdict){.op = start == JOBQ__START_DROP ? JOBQ_OP_DONE : JOBQ_OP_DEAD,
+                               .reason = (uint8_t)reason,
+                               .counters = job->counters};
+    return start == JOBQ__START_RUN;
+}
+
+/* Settles a job that is not handed out, under the spare record. */
+static int turn_away(taking *t, const jobq__verdict *verdict, jobq_ending ending)
+{
+    jobq__loan *l = t->l;
+    jobq_settlement s;
+    jobq_exchange x = {.worker = jobq__slice_text(t->queue->spare.id),
+                       .lease_ms = t->lease_ms,
+                       .settle = &s,
+                       .settle_count = 1,
+                       .out = &t->queue->batch};
+    int rc;
+
+    jobq__job_settlement(&l->job, verdict, &s);
+    jobq__loan_record(l, t->queue->spare.id, ending, &s);
+    rc = jobq__queue_note(t->queue, jobq__store_exchange(t->queue->store, &x));
+    if (rc == 0 && verdict->op == JOBQ_OP_DEAD)
+        t->queue->counters[JOBQ__COUNT_DEAD]++;
+    return rc; /* a refused token means that somebody else has it now */
+}
+
+/* Takes jobs until one may be handed out. */
+static int take(taking *t)
+{
+    for (;;) {
+        jobq__verdict verdict = {0};
+        jobq_ending ending;
+        int rc = have_spare(t->queue, t->lease_ms);
+
+        rc = rc < 0 ? rc : take_next(t);
+        if (rc <= 0)
+            return rc;
+        if (may_hand_out(&t->l->job, &verdict, &ending)) {
+            rc = commit(t);
+            return rc < 0 ? rc : 1;
+        }
+        rc = turn_away(t, &verdict, ending);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+static int reserve(taking *t)
+{
+    bool maintained = jobq__clock_mono_ms() >= t->queue->maintain_at_mono_ms;
+    int rc = maintained ? maintain(t->queue) : 0;
+
+    rc = rc < 0 ? rc : take(t);
+    if (rc != 0 || maintained || t->next_due_ms == 0 || t->next_due_ms > t->now_ms)
+        return rc;
+    rc = maintain(t->queue); /* something has come due meanwhile */
+    return rc < 0 ? rc : take(t);
+}
+
+/* ---- the public call ----------------------------------------------------------------------- */
+
+static int check_lease(int64_t lease_ms)
+{
+    int64_t least = getenv("JOBQUEUE_TEST_SHORT_LEASE") ? 100 : 1000;
+
+    if (lease_ms >= least && lease_ms <= LEASE_LONGEST_MS)
+        return 0;
+    return jobq__error_set_subject(JOBQ_EINVAL, "lease", 5,
+                                   "lease must be seconds from 1 to 86400, got %lld ms",
+                                   (long long)lease_ms);
+}
+
+/* The queues as slices, in the batch's arena of the loan's job. */
+static int gather(taking *t, const char *const *names, size_t count)
+{
+    jobq_slice *slices = jobq__alloc((count ? count : 1) * sizeof(*slices));
+    int rc = slices ? 0 : jobq__error_nomem();
+
+    if (!slices)
+        return rc;
+    slices[0] = jobq__slice_text(jobq_queue_default(t->queue));
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        slices[i] = jobq__slice_text(names[i]);
+        rc = jobq__check_queue(slices[i].p, slices[i].n);
+    }
+    t->queues = slices;
+    t->count = count ? count : 1;
+    return rc;
+}
+
+int jobq_queue_reserve(jobq_queue *queue, const char *const *queues, size_t count, int64_t lease_ms,
+                       jobq_job **job_out)
+{
+    taking t = {.queue = queue, .lease_ms = lease_ms};
+    int rc;
+
+    jobq__error_clear();
+    if (!queue || !job_out || (count && !queues) || count > QUEUES_MAX)
+        return jobq__error_set(
+            JOBQ_EINVAL, "a queue handle, at most %d names and a place for the job are needed",
+            QUEUES_MAX);
+    rc = check_lease(lease_ms);
+    rc = rc < 0 ? rc : gather(&t, queues, count);
+    t.l = rc == 0 ? jobq__loan_new(queue) : NULL;
+    if (rc == 0)
+        rc = t.l ? reserve(&t) : JOBQ_ENOMEM;
+    jobq__free((void *)t.queues);
+    if (rc <= 0) {
+        jobq_job_free(t.l ? &t.l->job : NULL);
+        if (rc == 0)
+            jobq__error_clear();
+        return rc;
+    }
+    queue->counters[JOBQ__COUNT_RECEIVED]++;
+    jobq__error_clear();
+    *job_out = &t.l->job;
+    return 1;
+}

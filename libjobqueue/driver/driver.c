@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The operations of the front: open on first use, notice forks, check what goes to a driver, split what is
+ * too large for one call, and repeat an exchange job by job when the store refused one value.
+ */
+#include "driver/driver.h"
+
+#include <string.h>
+
+#include "driver/store.h"
+#include "util/alloc.h"
+#include "util/error.h"
+#include "util/once.h"
+
+enum { ID_MAX = 128, QUEUE_MAX = 128, NAME_MAX_BYTES = 255, UNIQUE_MAX = 1024, PRIORITY_MAX = 9 };
+
+/* ---- the handle ---------------------------------------------------------------------------------------- */
+
+void jobq__store_disconnect(jobq__store *store)
+{
+    if (!store->handle)
+        return;
+    if (store->stamp == jobq__process_stamp())
+        store->driver->close(store->handle);
+    else
+        store->driver->forget(store->handle); /* the parent's (rule K4) */
+    store->handle = NULL;
+    store->schema_done = false;
+}
+
+void jobq__store_free(jobq__store *store)
+{
+    if (!store)
+        return;
+    jobq__store_disconnect(store);
+    jobq__arena_free(&store->arena);
+    jobq__free(store);
+}
+
+static int open_handle(jobq__store *store)
+{
+    int rc;
+
+    if (store->handle && store->stamp == jobq__process_stamp())
+        return 0;
+    jobq__store_disconnect(store);
+    rc = store->driver->open(&store->config, &store->handle);
+    if (rc < 0)
+        return rc;
+    store->stamp = jobq__process_stamp();
+    return 0;
+}
+
+/* Open, with the schema in place: what every operation but `schema` begins with. */
+static int ready(jobq__store *store)
+{
+    int rc = open_handle(store);
+
+    if (rc < 0 || store->schema_done)
+        return rc;
+    if (store->config.migrate)
+        rc = store->driver->schema(store->handle);
+    store->schema_done = rc == 0;
+    return rc;
+}
+
+int jobq__store_schema(jobq__store *store)
+{
+    int rc = open_handle(store);
+
+    if (rc == 0)
+        rc = store->driver->schema(store->handle);
+    if (rc == 0)
+        store->schema_done = true;
+    return rc;
+}
+
+/* ---- push ---------------------------------------------------------------------------------------------- */
+
+static int check_text(const char *what, jobq_slice s, size_t min, size_t max)
+{
+    if ((s.p || min == 0) && s.n >= min && s.n <= max)
+        return 0;
+    return jobq__error_set_subject(JOBQ_EINVAL, what, strlen(what), "the %s has %zu bytes (allowed: %zu to %zu)", what, s.n, min,
+                                   max);
+}
+
+static int check_push(const jobq_driver *driver, const jobq_push *item)
+{
+    int rc = check_text("id", item->id, 1, ID_MAX);
+
+    rc = rc ? rc : check_text("queue", item->queue, 1, QUEUE_MAX);
+    rc = rc ? rc : check_text("name", item->name, 1, NAME_MAX_BYTES);
+    rc = rc ? rc : check_text("unique", item->unique, item->unique.p ? 1 : 0, UNIQUE_MAX);
+    if (rc)
+        return rc;
+    if (item->priority > PRIORITY_MAX)
+        return jobq__error_set(JOBQ_EINVAL, "priority %d is out of range (allowed: 0 to %d)", item->priority, PRIORITY_MAX);
+    if (item->version < 1)
+        return jobq__error_set(JOBQ_EINVAL, "version %d is out of range (allowed: 1 and above)", (int)item->version);
+    if (item->body.n > driver->max_body || item->header.n > driver->max_body)
+        return jobq__error_set(JOBQ_ELIMIT, "the body has %zu bytes, the %s driver takes at most %zu", item->body.n,
+                               driver->name, driver->max_body);
+    return 0;
+}
+
+int jobq__store_push(jobq__store *store, jobq_push *items, size_t n)
+{
+    size_t max = store->driver->max_batch;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = check_push(store->driver, &items[i]);
+    if (rc == 0)
+        rc = ready(store);
+    for (size_t i = 0; i < n && rc == 0; i += max)
+        rc = store->driver->push(store->handle, items + i, n - i < max ? n - i : max);
+    return rc;
+}
+
+/* ---- exchange ------------------------------------------------------------------------------------------ */
+
+/* A part of an exchange: some of its settlements, and the reservation when `want` is not 0. */
+static int exchange_part(jobq__store *store, jobq_exchange *x, jobq_settlement *settle, size_t n, size_t want)
+{
+    jobq_exchange part = *x;
+    int rc;
+
+    part.settle = settle;
+    part.settle_count = n;
+    part.want = want;
+    part.queue_count = want ? x->queue_count : 0;
+    rc = store->driver->exchange(store->handle, &part);
+    x->now_ms = part.now_ms;
+    x->next_due_ms = part.next_due_ms;
+    x->settled = part.settled;
+    return rc;
+}
+
+/* One settlement alone; the last time without the texts that may be the cause. */
+static int settle_alone(jobq__store *store, jobq_exchange *x, jobq_settlement *settlement)
+{
+    jobq_settlement bare = *settlement;
+    int rc = exchange_part(store, x, settlement, 1, 0);
+
+    if (rc != JOBQ_EINVAL)
+        return rc;
+    memset(&bare.error, 0, sizeof(bare.error));
+    memset(&bare.history, 0, sizeof(bare.history));
+    rc = exchange_part(store, x, &bare, 1, 0);
+    settlement->result = rc == JOBQ_EINVAL ? JOBQ_EINVAL : bare.result;
+    return rc == JOBQ_EINVAL ? 0 : rc;
+}
+
+static int settle_one_by_one(jobq__store *store, jobq_exchange *x, jobq_settlement *settle, size_t n)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = settle_alone(store, x, &settle[i]);
+    return rc;
+}
+
+static int settle_part(jobq__store *store, jobq_exchange *x, jobq_settlement *settle, size_t n, size_t want)
+{
+    int rc = exchange_part(store, x, settle, n, want);
+
+    if (rc != JOBQ_EINVAL || n == 0)
+        return rc;
+    rc = settle_one_by_one(store, x, settle, n);
+    if (rc == 0 && want)
+        rc = exchange_part(store, x, NULL, 0, want);
+    return rc;
+}
+
+static int check_exchange(const jobq_exchange *x)
+{
+    int rc = check_text("worker", x->worker, 1, ID_MAX);
+
+    for (size_t i = 0; i < x->queue_count && rc == 0; i++)
+        rc = check_text("queue", x->queues[i], 1, QUEUE_MAX);
+    if (rc == 0 && x->lease_ms <= 0)
+        rc = jobq__error_set(JOBQ_EINVAL, "lease %lld ms is out of range (allowed: above 0)", (long long)x->lease_ms);
+    return rc;
+}
+
+int jobq__store_exchange(jobq__store *store, jobq_exchange *x)
+{
+    size_t max = store->driver->max_batch, done = 0, left, want;
+    int rc = check_exchange(x);
+
+    x->settled = x->settle_count == 0;
+    if (rc == 0)
+        rc = ready(store);
+    for (; rc == 0 && x->settle_count - done > max; done += max)
+        rc = settle_part(store, x, x->settle + done, max, 0);
+    if (rc < 0) {
+        x->settled = false;
+        return rc;
+    }
+    left = x->settle_count - done;
+    want = x->queue_count == 0 || left == max ? 0 : x->want < max - left ? x->want : max - left;
+    return settle_part(store, x, x->settle + done, left, want);
+}
+
+/* ---- the rest passes through ------------------------------------------------------------------------------ */
+
+int jobq__store_renew(jobq__store *store, jobq_renewal *r)
+{
+    int rc = check_text("worker", r->worker, 1, ID_MAX);
+
+    if (rc == 0 && r->lease_ms <= 0)
+        rc = jobq__error_set(JOBQ_EINVAL, "lease %lld ms is out of range (allowed: above 0)", (long long)r->lease_ms);
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->renew(store->handle, r);
+}
+
+int jobq__store_leave(jobq__store *store, jobq_slice worker)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->leave(store->handle, worker);
+}
+
+int jobq__store_held(jobq__store *store, jobq_slice worker, jobq_batch *out)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->held(store->handle, worker, out);
+}
+
+int jobq__store_workers(jobq__store *store, jobq_batch *out)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->workers(store->handle, out);
+}
+
+int jobq__store_wait(jobq__store *store, const jobq_wait *w)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->wait(store->handle, w);
+}
+
+int jobq__store_maintain(jobq__store *store, jobq_maintenance *m)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->maintain(store->handle, m);
+}
+
+int jobq__store_find(jobq__store *store, jobq_slice id, jobq_batch *out)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->find(store->handle, id, out);
+}
+
+int jobq__store_list(jobq__store *store, jobq_listing *l)
+{
+    int rc = 0;
+
+    if (l->limit < 1 || l->state > 4)
+        rc = jobq__error_set(JOBQ_EINVAL, "a list of limit %zu and state %d (allowed: limit 1 and above, state 0 to 4)", l->limit,
+                             l->state);
+    else if (l->state != 4 && !l->queue.p)
+        rc = jobq__error_set(JOBQ_EINVAL, "a list of jobs that are not dead needs a queue");
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->list(store->handle, l);
+}
+
+int jobq__store_counts(jobq__store *store, jobq_slice queue, jobq_counts *counts_out)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->counts(store->handle, queue, counts_out);
+}
+
+int jobq__store_queues(jobq__store *store, jobq_batch *out)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->queues(store->handle, out);
+}
+
+int jobq__store_mend(jobq__store *store, int what, jobq_slice id, bool dry_run)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->mend(store->handle, what, id, dry_run);
+}
+
+int jobq__store_now(jobq__store *store, int64_t *now_ms_out)
+{
+    int rc = ready(store);
+
+    return rc ? rc : store->driver->now(store->handle, now_ms_out);
+}

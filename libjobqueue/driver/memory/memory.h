@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory driver: the contract in its plainest form. It is what tests compare the other drivers with, so
+ * everything is a list and a scan, and nothing is clever. One store per open handle, one process, one thread.
+ */
+#ifndef JOBQ_DRIVER_MEMORY_H
+#define JOBQ_DRIVER_MEMORY_H
+
+#include "driver/driver.h"
+
+enum { MEM_READY, MEM_DELAYED, MEM_RESERVED, MEM_DONE, MEM_DEAD }; /* as jobq_record.state */
+enum { MEM_HISTORY = 10, MEM_BUCKETS = 4096 };
+
+typedef struct mem_worker {
+    struct mem_worker *next;
+    jobq_slice id, host, queues, names;
+    int64_t pid, processes, started_at_ms, lease_ms;
+    int64_t alive_until_boot_ms; /* boot clock: wall-clock steps change no lease (rule C12) */
+    bool taken;                  /* lapsed, and jobs were taken from it */
+    jobq_lease_token *running;
+    size_t running_count;
+} mem_worker;
+
+typedef struct mem_job {
+    struct mem_job *next, *prev; /* in push order */
+    struct mem_job *same_bucket;
+    int64_t seq;
+    jobq_slice id, queue, name, header, body, unique, error;
+    jobq_slice history[MEM_HISTORY];
+    size_t history_count;
+    jobq_counters counters;
+    int64_t fence, enqueued_at_ms, base_at_ms, available_at_ms, died_at_ms, keep_until_ms;
+    int32_t version;
+    uint8_t priority, state, reason;
+    bool taken_back;
+    mem_worker *worker; /* state reserved */
+    uint64_t nonce;     /* of the hand-out */
+} mem_job;
+
+typedef struct mem_queue {
+    struct mem_queue *next;
+    jobq_slice name;
+} mem_queue;
+
+typedef struct {
+    mem_job *first, *last;
+    mem_job *buckets[MEM_BUCKETS];
+    mem_worker *workers;
+    mem_queue *queues;
+    int64_t last_seq;
+    uint64_t last_nonce;
+} mem_store;
+
+extern const jobq_driver jobq__memory_driver;
+
+/* connect.c */
+bool jobq__memory_copy(jobq_slice *to, jobq_slice from); /* false: no memory; absent stays absent */
+void jobq__memory_drop(jobq_slice *s);
+int64_t jobq__memory_next_due(const mem_store *store, bool with_workers, const mem_worker *but);
+/* push.c */
+int jobq__memory_push(void *handle, jobq_push *items, size_t n);
+mem_job *jobq__memory_by_id(const mem_store *store, jobq_slice id);
+mem_job *jobq__memory_holder(const mem_store *store, jobq_slice queue, jobq_slice unique);
+void jobq__memory_remove(mem_store *store, mem_job *job);
+/* exchange.c */
+int jobq__memory_exchange(void *handle, jobq_exchange *x);
+/* lease.c */
+int jobq__memory_renew(void *handle, jobq_renewal *r);
+int jobq__memory_leave(void *handle, jobq_slice worker);
+int jobq__memory_held(void *handle, jobq_slice worker, jobq_batch *out);
+int jobq__memory_workers(void *handle, jobq_batch *out);
+int jobq__memory_maintain(void *handle, jobq_maintenance *m);
+bool jobq__memory_expired(const mem_worker *worker);
+mem_worker *jobq__memory_worker(const mem_store *store, jobq_slice id);
+/* The record a reservation stands on: made or revived when there is none that lives. NULL: no memory. */
+mem_worker *jobq__memory_keep_worker(mem_store *store, jobq_slice id, int64_t lease_ms);
+/* admin.c */
+int jobq__memory_find(void *handle, jobq_slice id, jobq_batch *out);
+int jobq__memory_list(void *handle, jobq_listing *l);
+int jobq__memory_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
+int jobq__memory_queues(void *handle, jobq_batch *out);
+int jobq__memory_mend(void *handle, int what, jobq_slice id, bool dry_run);
+/* wait.c */
+int jobq__memory_wait(void *handle, const jobq_wait *w);
+
+static inline jobq_lease_token jobq__memory_token(const mem_job *job)
+{
+    jobq_lease_token token = {{(uint64_t)job->seq, (uint64_t)job->fence, job->nonce}};
+
+    return token;
+}
+
+#endif

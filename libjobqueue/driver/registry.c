@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which stores there are. A driver is one line here and one folder; a scheme that belongs to a driver this
+ * build lacks is known by name, so that the message can say so.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/driver.h"
+#include "driver/memory/memory.h"
+#include "util/error.h"
+#include "util/str.h"
+
+#ifndef JOBQ_WITH_SQLITE
+#define JOBQ_WITH_SQLITE 1
+#endif
+#if JOBQ_WITH_SQLITE
+extern const jobq_driver jobq__sqlite_driver; /* declared here: its header brings the client library's */
+#endif
+
+static const jobq_driver *const drivers[] = {
+#if JOBQ_WITH_SQLITE
+    &jobq__sqlite_driver,
+#endif
+    &jobq__memory_driver,
+};
+enum { DRIVERS = sizeof(drivers) / sizeof(drivers[0]) };
+
+/* Schemes whose driver is not built in. */
+static const struct {
+    const char *name, *schemes;
+} absent[] = {
+#if !JOBQ_WITH_SQLITE
+    {"sqlite", "sqlite"},
+#endif
+    {"redis", "redis rediss redis+unix redis-sentinel redis-cluster"},
+    {"postgresql", "postgresql postgres"},
+    {"mysql", "mysql mariadb"},
+};
+enum { ABSENT = sizeof(absent) / sizeof(absent[0]) };
+
+const char *jobq_driver_name(size_t i)
+{
+    return i < DRIVERS ? drivers[i]->name : NULL;
+}
+
+static bool lists(const char *schemes, const char *scheme, size_t n)
+{
+    while (*schemes) {
+        size_t len = strcspn(schemes, " ");
+
+        if (len == n && memcmp(schemes, scheme, n) == 0)
+            return true;
+        schemes += len;
+        schemes += strspn(schemes, " ");
+    }
+    return false;
+}
+
+static const char *next_scheme(void *payload, size_t i)
+{
+    static const char *const all[] = {"sqlite", "memory", "redis", "rediss", "redis+unix", "redis-sentinel",
+                                      "redis-cluster", "postgresql", "postgres", "mysql", "mariadb"};
+
+    (void)payload;
+    return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
+}
+
+static void list_built(char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < DRIVERS && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", drivers[i]->name);
+}
+
+static int refuse_scheme(const char *scheme, size_t n)
+{
+    char word[64], built[256];
+    const char *near;
+
+    list_built(built, sizeof(built));
+    for (size_t i = 0; i < ABSENT; i++)
+        if (lists(absent[i].schemes, scheme, n))
+            return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
+                                          "the %s driver is not part of this build (built in: %s)", absent[i].name, built);
+    snprintf(word, sizeof(word), "%.*s", (int)(n < 60 ? n : 60), scheme);
+    near = jobq__str_nearest(word, next_scheme, NULL);
+    if (near)
+        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
+                                      "unknown store \"%s\" in the dsn, did you mean \"%s\"? (built in: %s)", word, near, built);
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0, "unknown store \"%s\" in the dsn (built in: %s)", word,
+                                  built);
+}
+
+const jobq_driver *jobq__driver_find(const char *scheme, size_t n)
+{
+    for (size_t i = 0; i < DRIVERS; i++)
+        if (lists(drivers[i]->schemes, scheme, n))
+            return jobq__driver_check(drivers[i]) == 0 ? drivers[i] : NULL;
+    refuse_scheme(scheme, n);
+    return NULL;
+}
+
+/* Every function is required; a missing one is found here and not in the middle of a night. They stand one
+ * behind the other at the end of the table. */
+static bool has_functions(const jobq_driver *d)
+{
+    static const char none[sizeof(d->now)];
+    const char *end = (const char *)(&d->now + 1);
+
+    for (const char *p = (const char *)&d->open; p < end; p += sizeof(d->now))
+        if (memcmp(p, none, sizeof(d->now)) == 0)
+            return false;
+    return true;
+}
+
+int jobq__driver_check(const jobq_driver *driver)
+{
+    const char *name = driver->name ? driver->name : "?";
+
+    if (driver->abi != JOBQ_DRIVER_ABI)
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s driver has interface %u, this library has %d", name,
+                               (unsigned)driver->abi, JOBQ_DRIVER_ABI);
+    if (driver->size < sizeof(jobq_driver))
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s driver's table has %zu bytes, this library needs %zu", name,
+                               driver->size, sizeof(jobq_driver));
+    if (!driver->name || !driver->name[0] || !driver->schemes || !driver->schemes[0])
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "a driver without a name or scheme");
+    if (!has_functions(driver))
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s driver lacks a required operation", name);
+    if (driver->max_batch < 1 || driver->max_body < 1)
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s driver has a limit of zero", name);
+    return 0;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Maintenance in bounded steps: delayed jobs whose time has come, what expired workers held, kept results
+ * whose time is over. A call that finds nothing due takes no lock.
+ */
+#include <string.h>
+
+#include "driver/sqlite/sqlite.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+enum { FORGET_WORKER_MS = 3600000 }; /* how long a record remembers that jobs were taken from it */
+
+#define DUE "SELECT due, seq FROM jobqueue_delayed WHERE due<=?1 ORDER BY due, seq LIMIT ?2"
+#define PROMOTE                                                                                                        \
+    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) SELECT queue, rank, due, seq FROM jobqueue_delayed "   \
+    "WHERE due<=?1 ORDER BY due, seq LIMIT ?2"
+#define PROMOTED_CUT "DELETE FROM jobqueue_delayed WHERE (due, seq) IN (" DUE ")"
+#define EXPIRED_NEXT                                                                                                   \
+    "SELECT key, running FROM jobqueue_worker WHERE key>?3 AND (boot<>?1 OR alive_until<=?2) AND (taken=0 OR "         \
+    "EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key)) ORDER BY key LIMIT 1"
+#define EXPIRED_HELD "SELECT seq, nonce FROM jobqueue_held WHERE worker=?1 ORDER BY seq LIMIT 1"
+#define IS_CRASH "(?2 OR (?3>0 AND losses+1>=?3))"
+#define TAKE_BACK                                                                                                      \
+    "UPDATE jobqueue_job SET fence=fence+1, deliveries=deliveries+1, taken=1, crashes=crashes+" IS_CRASH               \
+    ", losses=CASE WHEN " IS_CRASH " THEN 0 ELSE losses+1 END WHERE seq=?1"
+#define UNHOLD_ANY "DELETE FROM jobqueue_held WHERE seq=?1"
+#define WORKER_TAKEN "UPDATE jobqueue_worker SET taken=1 WHERE key=?1"
+#define WORKER_DROP "DELETE FROM jobqueue_worker WHERE key=?1 AND taken=0"
+#define WORKER_SWEEP                                                                                                   \
+    "DELETE FROM jobqueue_worker WHERE taken=1 AND (boot<>?1 OR alive_until<=?2) AND NOT EXISTS(SELECT 1 FROM "        \
+    "jobqueue_held h WHERE h.worker=key)"
+#define DONE_NEXT "SELECT seq, traced FROM jobqueue_job WHERE state=3 AND keep_until<=?1 ORDER BY keep_until LIMIT 1"
+
+static int run_with(sqlite_store *store, sqlite_statement which, const char *sql, int64_t first, int64_t second)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, which, sql);
+
+    if (!stmt)
+        return jobq__error_code();
+    sqlite3_bind_int64(stmt, 1, first);
+    sqlite3_bind_int64(stmt, 2, second);
+    return jobq__sqlite_run(store, stmt);
+}
+
+static int promote(sqlite_store *store, jobq_maintenance *m)
+{
+    int rc = run_with(store, ST_PROMOTE, PROMOTE, m->now_ms, (int64_t)m->limit);
+
+    if (rc < 0 || sqlite3_changes(store->db) == 0)
+        return rc;
+    m->handled = (size_t)sqlite3_changes(store->db);
+    return run_with(store, ST_PROMOTED_CUT, PROMOTED_CUT, m->now_ms, (int64_t)m->limit);
+}
+
+/* ---- expired workers ---------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    int64_t key;
+    jobq_lease_token *running;
+    size_t running_count;
+} expired_worker;
+
+/* 1 found, 0 none. The list of running hand-outs is a copy: free it. */
+static int next_expired(sqlite_store *store, int64_t after, expired_worker *out)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_EXPIRED_NEXT, EXPIRED_NEXT);
+    int rc;
+
+    if (!stmt)
+        return jobq__error_code();
+    jobq__sqlite_bind(stmt, 1, jobq__slice_text(store->boot));
+    sqlite3_bind_int64(stmt, 2, jobq__clock_boot_ms());
+    sqlite3_bind_int64(stmt, 3, after);
+    rc = jobq__sqlite_row(store, stmt);
+    if (rc > 0) {
+        const void *running = sqlite3_column_blob(stmt, 1);
+        size_t size = (size_t)sqlite3_column_bytes(stmt, 1);
+
+        out->key = sqlite3_column_int64(stmt, 0);
+        out->running_count = size / sizeof(jobq_lease_token);
+        out->running = size ? jobq__memdup(running, size) : NULL;
+        if (size && !out->running)
+            rc = jobq__error_nomem();
+    }
+    sqlite3_reset(stmt);
+    return rc;
+}
+
+static bool was_running(const expired_worker *worker, int64_t seq, int64_t nonce)
+{
+    for (size_t i = 0; i < worker->running_count; i++)
+        if (worker->running[i].word[0] == (uint64_t)seq && worker->running[i].word[2] >> 1 == (uint64_t)nonce)
+            return true;
+    return false;
+}
+
+/* Listed as running = a crash; else a loss, and so many losses in a row are a crash (rule C5). */
+static int take_back(sqlite_store *store, int64_t seq, bool crash, int64_t loss_cap)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_TAKE_BACK, TAKE_BACK);
+    int rc;
+
+    if (!stmt)
+        return jobq__error_code();
+    sqlite3_bind_int64(stmt, 3, loss_cap);
+    rc = run_with(store, ST_TAKE_BACK, TAKE_BACK, seq, crash);
+    rc = rc ? rc : run_with(store, ST_UNHOLD_ANY, UNHOLD_ANY, seq, 0);
+    return rc ? rc : jobq__sqlite_line_up(store, seq, true);
+}
+
+/* 1 a hand-out was taken, 0 the worker holds none any more. */
+static int take_one(sqlite_store *store, const expired_worker *worker, int64_t loss_cap)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_EXPIRED_HELD, EXPIRED_HELD);
+    int64_t seq, nonce;
+    int rc;
+
+    if (!stmt)
+        return jobq__error_code();
+    sqlite3_bind_int64(stmt, 1, worker->key);
+    rc = jobq__sqlite_row(store, stmt);
+    if (rc <= 0)
+        return rc;
+    seq = sqlite3_column_int64(stmt, 0);
+    nonce = sqlite3_column_int64(stmt, 1);
+    sqlite3_reset(stmt);
+    rc = take_back(store, seq, was_running(worker, seq, nonce), loss_cap);
+    return rc ? rc : 1;
+}
+
+static int judge_worker(sqlite_store *store, const expired_worker *worker, jobq_maintenance *m)
+{
+    int rc = 1;
+    bool any = false;
+
+    while (rc > 0 && m->handled < m->limit) {
+        rc = take_one(store, worker, m->loss_cap);
+        if (rc > 0) {
+            m->handled++;
+            any = true;
+        }
+    }
+    if (rc < 0)
+        return rc;
+    if (any)
+        return run_with(store, ST_WORKER_TAKEN, WORKER_TAKEN, worker->key, 0);
+    return rc == 0 ? run_with(store, ST_WORKER_DROP, WORKER_DROP, worker->key, 0) : 0;
+}
+
+static int sweep_workers(sqlite_store *store)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_WORKER_SWEEP, WORKER_SWEEP);
+
+    if (!stmt)
+        return jobq__error_code();
+    jobq__sqlite_bind(stmt, 1, jobq__slice_text(store->boot));
+    sqlite3_bind_int64(stmt, 2, jobq__clock_boot_ms() - FORGET_WORKER_MS);
+    return jobq__sqlite_run(store, stmt);
+}
+
+static int judge_workers(sqlite_store *store, jobq_maintenance *m)
+{
+    expired_worker worker = {0};
+    int rc = 1;
+
+    while (rc > 0 && m->handled < m->limit) {
+        rc = next_expired(store, worker.key, &worker);
+        if (rc > 0) {
+            int judged = judge_worker(store, &worker, m);
+
+            jobq__free(worker.running);
+            rc = judged < 0 ? judged : 1;
+        }
+    }
+    return rc < 0 ? rc : sweep_workers(store);
+}
+
+/* ---- kept results --------------------------------------------------------------------------------------------------- */
+
+static int collect_done(sqlite_store *store, jobq_maintenance *m)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_DONE_NEXT, DONE_NEXT);
+    int rc = stmt ? 0 : jobq__error_code();
+
+    while (rc == 0 && m->handled < m->limit) {
+        int64_t seq;
+        bool traced;
+
+        sqlite3_bind_int64(stmt, 1, m->now_ms);
+        rc = jobq__sqlite_row(store, stmt);
+        if (rc <= 0)
+            return rc;
+        seq = sqlite3_column_int64(stmt, 0);
+        traced = sqlite3_column_int(stmt, 1);
+        sqlite3_reset(stmt);
+        rc = jobq__sqlite_drop_job(store, seq, traced);
+        m->handled++;
+    }
+    return rc;
+}
+
+static int run_maintenance(sqlite_store *store, jobq_maintenance *m)
+{
+    int rc = promote(store, m);
+
+    if (rc == 0 && m->take_back)
+        rc = judge_workers(store, m);
+    if (rc == 0)
+        rc = collect_done(store, m);
+    m->more = m->handled >= m->limit;
+    return rc ? rc : jobq__sqlite_next_due(store, m->take_back, 0, m->now_ms, &m->next_due_ms);
+}
+
+static int maintain(sqlite_store *store, jobq_maintenance *m)
+{
+    int rc;
+
+    m->now_ms = jobq__clock_wall_ms();
+    m->handled = 0;
+    m->more = false;
+    rc = jobq__sqlite_next_due(store, m->take_back, 0, m->now_ms, &m->next_due_ms);
+    if (rc < 0 || m->next_due_ms == 0 || m->next_due_ms > m->now_ms)
+        return rc;
+    rc = jobq__sqlite_begin(store);
+    return rc < 0 ? rc : jobq__sqlite_finish(store, run_maintenance(store, m));
+}
+
+int jobq__sqlite_maintain(void *handle, jobq_maintenance *m)
+{
+    sqlite_store *store = handle;
+    int rc = jobq__sqlite_enter(store, false);
+
+    if (rc < 0)
+        return rc;
+    rc = maintain(store, m);
+    if (rc == 0 && m->handled)
+        jobq__sqlite_ring(store);
+    return jobq__sqlite_leave(store, rc);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Storing jobs. One transaction per call; each job is judged singly by the unique indexes. The look-ups that
+ * tell a duplicate id from a held key run only when an insert was refused.
+ */
+#include <string.h>
+
+#include "driver/sqlite/sqlite.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+#define JOB_ADD                                                                                                        \
+    "INSERT INTO jobqueue_job(queue, rank, version, available_at, enqueued_at, base_at, id, name, unique_key, header, " \
+    "body) VALUES(?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10)"
+#define READY_ADD "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) VALUES(?1, ?2, ?3, ?4)"
+#define DELAYED_ADD "INSERT INTO jobqueue_delayed(due, seq, queue, rank) VALUES(?3, ?4, ?1, ?2)"
+#define ID_EXISTS "SELECT 1 FROM jobqueue_job WHERE id=?1"
+#define HOLDER "SELECT id FROM jobqueue_job WHERE queue=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND state=0"
+
+/* Why was the row refused? */
+static int judge_conflict(sqlite_store *store, jobq_push *item, int64_t queue)
+{
+    sqlite3_stmt *by_id = jobq__sqlite_use(store, ST_ID_EXISTS, ID_EXISTS);
+    sqlite3_stmt *by_key = jobq__sqlite_use(store, ST_HOLDER, HOLDER);
+    int rc;
+
+    if (!by_id || !by_key)
+        return jobq__error_code();
+    jobq__sqlite_bind(by_id, 1, item->id);
+    rc = jobq__sqlite_row(store, by_id);
+    sqlite3_reset(by_id);
+    if (rc != 0) {
+        item->result = JOBQ_EEXISTS;
+        return rc < 0 ? rc : 0;
+    }
+    sqlite3_bind_int64(by_key, 1, queue);
+    jobq__sqlite_bind(by_key, 2, item->unique);
+    rc = jobq__sqlite_row(store, by_key);
+    if (rc > 0) {
+        item->result = 1;
+        sqlite3_snprintf(sizeof(item->holder), item->holder, "%s", sqlite3_column_text(by_key, 0));
+    }
+    sqlite3_reset(by_key);
+    return rc < 0 ? rc : rc > 0 ? 0 : jobq__error_set_driver(JOBQ_EINVAL, 0, "sqlite", 0, "sqlite: the job was refused");
+}
+
+static int64_t due_at(const jobq_push *item, int64_t now_ms)
+{
+    int64_t at_ms = item->at_ms > 0 ? item->at_ms : item->delay_ms > 0 ? now_ms + item->delay_ms : now_ms;
+
+    return at_ms > now_ms ? at_ms : now_ms;
+}
+
+/* 1 stored, 0 refused by a unique index. */
+static int add_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms, int64_t now_ms)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_JOB_ADD, JOB_ADD);
+    int step;
+
+    if (!stmt)
+        return jobq__error_code();
+    sqlite3_bind_int64(stmt, 1, queue);
+    sqlite3_bind_int(stmt, 2, SQL_TOP_PRIORITY - item->priority);
+    sqlite3_bind_int(stmt, 3, item->version);
+    sqlite3_bind_int64(stmt, 4, due_ms);
+    sqlite3_bind_int64(stmt, 5, now_ms);
+    jobq__sqlite_bind(stmt, 6, item->id);
+    jobq__sqlite_bind(stmt, 7, item->name);
+    jobq__sqlite_bind(stmt, 8, item->unique);
+    jobq__sqlite_bind_blob(stmt, 9, item->header);
+    jobq__sqlite_bind_blob(stmt, 10, item->body);
+    step = sqlite3_step(stmt);
+    if (step != SQLITE_DONE && step != SQLITE_CONSTRAINT_UNIQUE)
+        jobq__sqlite_fail(store, "pushing a job");
+    sqlite3_reset(stmt);
+    return step == SQLITE_DONE ? 1 : step == SQLITE_CONSTRAINT_UNIQUE ? 0 : jobq__error_code();
+}
+
+static int place_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms, int64_t now_ms)
+{
+    sqlite3_stmt *stmt = due_ms > now_ms ? jobq__sqlite_use(store, ST_DELAYED_ADD, DELAYED_ADD)
+                                         : jobq__sqlite_use(store, ST_READY_ADD, READY_ADD);
+
+    if (!stmt)
+        return jobq__error_code();
+    sqlite3_bind_int64(stmt, 1, queue);
+    sqlite3_bind_int(stmt, 2, SQL_TOP_PRIORITY - item->priority);
+    sqlite3_bind_int64(stmt, 3, due_ms);
+    sqlite3_bind_int64(stmt, 4, sqlite3_last_insert_rowid(store->db));
+    return jobq__sqlite_run(store, stmt);
+}
+
+static int push_one(sqlite_store *store, jobq_push *item, int64_t now_ms)
+{
+    int64_t queue, due_ms = due_at(item, now_ms);
+    int rc = jobq__sqlite_queue_key(store, item->queue, true, &queue);
+
+    if (rc == 0)
+        rc = add_job(store, item, queue, due_ms, now_ms);
+    if (rc < 0)
+        return rc;
+    item->result = 0;
+    return rc ? place_job(store, item, queue, due_ms, now_ms) : judge_conflict(store, item, queue);
+}
+
+static int push_all(sqlite_store *store, jobq_push *items, size_t n)
+{
+    int64_t now_ms = jobq__clock_wall_ms();
+    int rc = jobq__sqlite_begin(store);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = push_one(store, &items[i], now_ms);
+    return jobq__sqlite_finish(store, rc);
+}
+
+int jobq__sqlite_push(void *handle, jobq_push *items, size_t n)
+{
+    sqlite_store *store = handle;
+    int rc = jobq__sqlite_enter(store, false);
+
+    if (rc < 0)
+        return rc;
+    rc = push_all(store, items, n);
+    if (rc == 0)
+        jobq__sqlite_ring(store);
+    return jobq__sqlite_leave(store, rc);
+}

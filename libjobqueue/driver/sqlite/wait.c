@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiting until something may be ready, by two inotify descriptors:
+ *
+ *     ring    IN_ATTRIB on the WAL: a push through this library rings after its commit: look at once
+ *     change  IN_MODIFY on the WAL: somebody (perhaps another program) writes; the commit is visible only a
+ *             little later, so look again and again with growing gaps. Also the folder: file replaced or gone
+ *
+ * Looks that found nothing make the next ones rarer, so that the traffic of other queues costs little.
+ * Where inotify cannot be had, polling with growing gaps.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "driver/sqlite/sqlite.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+#define LOOK                                                                                                           \
+    "SELECT EXISTS(SELECT 1 FROM jobqueue_ready WHERE queue=?1) OR EXISTS(SELECT 1 FROM jobqueue_taken WHERE "         \
+    "queue=?1), (SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1)"
+
+enum { POLL_FIRST_MS = 10, SAFETY_US = 30 * 1000000, QUIET_US = 50000 };
+
+/* After a foreign write: microseconds from it at which to look. */
+static const int64_t look_again_us[] = {200, 500, 1000, 2000, 5000, 10000};
+enum { LOOKS = sizeof(look_again_us) / sizeof(look_again_us[0]) };
+
+/* ---- a look ------------------------------------------------------------------------------------------------------ */
+
+/* One statement, so one read transaction: a look must be cheap. 1: a job is ready. */
+static int look_at(sqlite_store *store, int64_t queue, int64_t *due_out)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_LOOK, LOOK);
+    int rc;
+
+    if (!stmt)
+        return jobq__error_code();
+    sqlite3_bind_int64(stmt, 1, queue);
+    rc = jobq__sqlite_row(store, stmt);
+    if (rc > 0) {
+        rc = sqlite3_column_int(stmt, 0);
+        *due_out = sqlite3_column_int64(stmt, 1);
+    }
+    sqlite3_reset(stmt);
+    return rc;
+}
+
+int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t count, int64_t *due_out)
+{
+    int rc = count ? 0 : look_at(store, 0, due_out);
+
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        int64_t key;
+
+        rc = jobq__sqlite_queue_key(store, queues[i], false, &key);
+        if (rc == 0)
+            rc = look_at(store, key, due_out);
+    }
+    return rc;
+}
+
+/* ---- inotify ------------------------------------------------------------------------------------------------------- */
+
+void jobq__sqlite_wait_close(sqlite_store *store)
+{
+    if (store->ring_fd >= 0)
+        close(store->ring_fd);
+    if (store->change_fd >= 0)
+        close(store->change_fd);
+    store->ring_fd = store->change_fd = -1;
+}
+
+static void watch(sqlite_store *store)
+{
+    uint32_t folder_events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR;
+
+    if (store->ring_fd >= 0)
+        return;
+    store->ring_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    store->change_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (store->ring_fd < 0 || store->change_fd < 0 || inotify_add_watch(store->ring_fd, store->wal_path, IN_ATTRIB) < 0 ||
+        inotify_add_watch(store->change_fd, store->wal_path, IN_MODIFY) < 0 ||
+        inotify_add_watch(store->change_fd, store->folder, folder_events) < 0)
+        jobq__sqlite_wait_close(store); /* then by polling */
+}
+
+static bool concerns(const sqlite_store *store, const struct inotify_event *event)
+{
+    const char *name = strrchr(store->path, '/');
+    size_t n;
+
+    name = name ? name + 1 : store->path;
+    n = strlen(name);
+    return event->len > 0 && strncmp(event->name, name, n) == 0 && (event->name[n] == '\0' || strcmp(event->name + n, "-wal") == 0);
+}
+
+typedef struct {
+    bool any, modified, replaced;
+} changes;
+
+static changes drain(const sqlite_store *store, int fd)
+{
+    _Alignas(struct inotify_event) char bytes[4096];
+    changes seen = {false, false, false};
+    ssize_t n;
+
+    while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
+        for (char *p = bytes; p < bytes + n;) {
+            const struct inotify_event *event = (const void *)p;
+
+            seen.any = true;
+            seen.modified |= (event->mask & (IN_MODIFY | IN_Q_OVERFLOW)) != 0;
+            seen.replaced |= (event->mask & IN_IGNORED) != 0 || concerns(store, event);
+            p += sizeof(*event) + event->len;
+        }
+    return seen;
+}
+
+/* ---- the wait -------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const jobq_wait *w;
+    int64_t end_us;       /* INT64_MAX = none */
+    int64_t due_us;       /* when the next delayed job is due */
+    int64_t look_us;      /* the next look by plan */
+    int64_t last_look_us;
+    int64_t changed_us;   /* begin of the schedule after a foreign write */
+    int step;             /* in look_again_us; LOOKS = at its end */
+    bool scheduled;       /* look_us is of the schedule: change_fd is not asked meanwhile */
+    int fruitless;        /* looks in a row, close to each other, that found nothing */
+    int64_t poll_ms;      /* gap of polling */
+} waiting;
+
+static int look(sqlite_store *store, waiting *v)
+{
+    int64_t due_ms = 0, now_us = jobq__clock_mono_us(), now_ms = jobq__clock_wall_ms();
+    int rc;
+
+    store->deadline_us = now_us + store->timeout_ms * 1000;
+    rc = jobq__sqlite_look(store, v->w->queues, v->w->queue_count, &due_ms);
+    if (rc != 0)
+        return rc;
+    if (due_ms > 0 && due_ms <= now_ms)
+        return 1;
+    v->due_us = due_ms > 0 && due_ms - now_ms < INT64_C(1000000000) ? now_us + (due_ms - now_ms) * 1000 : INT64_MAX;
+    v->fruitless = now_us - v->last_look_us > QUIET_US ? 1 : v->fruitless + 1;
+    v->last_look_us = now_us;
+    return 0;
+}
+
+/* Shortest gap to the next look: none at first, then so that looking stays well below 1 % of a core. */
+static int64_t gap_us(const waiting *v)
+{
+    return v->fruitless <= 8 ? 0 : v->fruitless <= 40 ? 1000 : 5000;
+}
+
+static void plan_next(const sqlite_store *store, waiting *v)
+{
+    int64_t now_us = jobq__clock_mono_us();
+
+    if (store->ring_fd < 0) {
+        v->look_us = now_us + v->poll_ms * 1000;
+        v->poll_ms = v->poll_ms * 3 / 2 < v->w->poll_ms ? v->poll_ms * 3 / 2 : v->w->poll_ms > POLL_FIRST_MS ? v->w->poll_ms : POLL_FIRST_MS;
+        return;
+    }
+    v->scheduled = v->step < LOOKS;
+    if (v->scheduled) {
+        v->look_us = v->changed_us + look_again_us[v->step++];
+        return;
+    }
+    v->look_us = now_us + SAFETY_US;
+}
+
+/* While the gap since the last look lasts the ring is not asked. */
+static int poll_once(const sqlite_store *store, const waiting *v, struct pollfd fds[3])
+{
+    int64_t now_us = jobq__clock_mono_us(), until = v->look_us < v->due_us ? v->look_us : v->due_us, left;
+    int64_t allowed_us = v->last_look_us + gap_us(v);
+    bool ring_masked = now_us < allowed_us;
+    struct timespec timeout;
+
+    until = v->end_us < until ? v->end_us : until;
+    until = ring_masked && allowed_us < until ? allowed_us : until;
+    left = until > now_us ? until - now_us : 0;
+    timeout.tv_sec = left / 1000000;
+    timeout.tv_nsec = left % 1000000 * 1000;
+    fds[0] = (struct pollfd){.fd = v->w->wake_fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = ring_masked ? -1 : store->ring_fd, .events = POLLIN};
+    fds[2] = (struct pollfd){.fd = v->scheduled ? -1 : store->change_fd, .events = POLLIN};
+    return ppoll(fds, 3, &timeout, NULL);
+}
+
+static int file_changed(sqlite_store *store)
+{
+    jobq__sqlite_wait_close(store);
+    if (jobq__sqlite_is_same_file(store)) {
+        watch(store);
+        return 0;
+    }
+    store->suspect = true;
+    return jobq__error_set_driver(JOBQ_EIO, JOBQ__RETRYABLE, "sqlite", 0,
+                                  "sqlite: %s: the file was deleted or replaced while it was in use", store->path);
+}
+
+static void begin_schedule(waiting *v)
+{
+    v->changed_us = jobq__clock_mono_us();
+    v->step = v->fruitless > 12 ? LOOKS - 1 : 0;
+}
+
+/* What the descriptors said: an error, or 0 with *look_now. */
+static int read_signs(sqlite_store *store, waiting *v, const struct pollfd fds[3], bool *look_now)
+{
+    int64_t now_us = jobq__clock_mono_us();
+    changes seen = {false, false, false};
+
+    if (fds[1].revents)
+        *look_now = drain(store, store->ring_fd).any;
+    if (fds[2].revents)
+        seen = drain(store, store->change_fd);
+    if (seen.replaced) {
+        *look_now = true;
+        return file_changed(store);
+    }
+    if (seen.modified && !*look_now) {
+        begin_schedule(v);
+        plan_next(store, v);
+    }
+    if (now_us >= v->look_us)
+        *look_now = true;
+    return 0;
+}
+
+/* One round after a fruitless look. */
+enum { ROUND_AGAIN, ROUND_LOOK, ROUND_WOKEN, ROUND_END, ROUND_DUE };
+
+static int wait_round(sqlite_store *store, waiting *v)
+{
+    struct pollfd fds[3];
+    bool look_now = false;
+    int64_t now_us;
+    int n = poll_once(store, v, fds), rc;
+
+    if (n < 0)
+        return errno == EINTR ? jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "sqlite", EINTR, "sqlite: the wait was interrupted")
+                              : jobq__error_set_driver(JOBQ_EIO, 0, "sqlite", errno, "sqlite: cannot wait: %s", strerror(errno));
+    if (fds[0].revents)
+        return ROUND_WOKEN;
+    rc = read_signs(store, v, fds, &look_now);
+    if (rc < 0)
+        return rc;
+    now_us = jobq__clock_mono_us();
+    if (look_now)
+        return ROUND_LOOK;
+    return now_us >= v->due_us ? ROUND_DUE : now_us >= v->end_us ? ROUND_END : ROUND_AGAIN;
+}
+
+static int wait_loop(sqlite_store *store, waiting *v)
+{
+    static const int answers[] = {[ROUND_WOKEN] = JOBQ_WAIT_WOKEN, [ROUND_END] = JOBQ_WAIT_TIMEOUT, [ROUND_DUE] = JOBQ_WAIT_JOBS};
+
+    for (;;) {
+        int rc = look(store, v);
+
+        if (rc != 0)
+            return rc < 0 ? rc : JOBQ_WAIT_JOBS;
+        plan_next(store, v);
+        do
+            rc = wait_round(store, v);
+        while (rc == ROUND_AGAIN);
+        if (rc != ROUND_LOOK)
+            return rc < 0 ? rc : answers[rc];
+        if (v->scheduled && v->step == LOOKS && drain(store, store->change_fd).replaced)
+            rc = file_changed(store); /* the schedule's last look: what comes from now on begins a new one */
+        if (rc < 0)
+            return rc;
+    }
+}
+
+int jobq__sqlite_wait(void *handle, const jobq_wait *w)
+{
+    sqlite_store *store = handle;
+    waiting v = {.w = w, .end_us = INT64_MAX, .due_us = INT64_MAX, .step = LOOKS, .poll_ms = POLL_FIRST_MS};
+    int rc = jobq__sqlite_enter(store, false);
+
+    if (rc < 0)
+        return rc;
+    if (w->timeout_ms >= 0)
+        v.end_us = jobq__clock_mono_us() + (w->timeout_ms < INT64_C(1000000000) ? w->timeout_ms : INT64_C(1000000000)) * 1000;
+    watch(store);
+    drain(store, store->ring_fd);
+    if (drain(store, store->change_fd).replaced)
+        rc = file_changed(store);
+    return jobq__sqlite_leave(store, rc ? rc : wait_loop(store, &v));
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Text helpers. UTF-8 by the table of Unicode 15, section 3.9 (no surrogates, no overlong forms).
+ */
+#include "util/str.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool tail(unsigned char c)
+{
+    return (c & 0xc0) == 0x80;
+}
+
+/* Lowest and highest second byte a lead byte allows. */
+static void second_range(unsigned char lead, unsigned char *low, unsigned char *high)
+{
+    *low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    *high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+}
+
+size_t jobq__utf8_step(const char *p, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)p;
+    unsigned char low, high;
+    size_t len;
+
+    if (n == 0)
+        return 0;
+    if (s[0] < 0x80)
+        return 1;
+    len = s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
+    if (len == 0 || n < len)
+        return 0;
+    second_range(s[0], &low, &high);
+    if (s[1] < low || s[1] > high)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if (!tail(s[i]))
+            return 0;
+    return len;
+}
+
+bool jobq__utf8_valid(const char *p, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        size_t step;
+        uint64_t eight;
+
+        if (n - i >= 8) {
+            memcpy(&eight, p + i, 8);
+            if (!(eight & 0x8080808080808080u)) {
+                i += 8;
+                continue;
+            }
+        }
+        step = jobq__utf8_step(p + i, n - i);
+        if (step == 0)
+            return false;
+        i += step;
+    }
+    return true;
+}
+
+size_t jobq__utf8_cut(const char *p, size_t n, size_t max)
+{
+    size_t cut = max;
+
+    if (n <= max)
+        return n;
+    while (cut > 0 && tail((unsigned char)p[cut]) && max - cut < 4)
+        cut--;
+    return tail((unsigned char)p[cut]) ? max : cut;
+}
+
+size_t jobq__str_one_line(char *out, size_t size, const char *p, size_t n)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < n;) {
+        size_t step = jobq__utf8_step(p + i, n - i);
+        unsigned char c = (unsigned char)p[i];
+
+        if (used + (step ? step : 1) >= size)
+            break;
+        if (step == 0)
+            out[used++] = '?';
+        else if (step == 1)
+            out[used++] = c < 0x20 || c == 0x7f ? ' ' : (char)c;
+        else if (step == 2 && c == 0xc2 && (unsigned char)p[i + 1] < 0xa0)
+            out[used++] = ' '; /* C1 controls steer terminals too */
+        else
+            for (size_t k = 0; k < step; k++)
+                out[used++] = p[i + k];
+        i += step ? step : 1;
+    }
+    if (size)
+        out[used] = '\0';
+    return used;
+}
+
+size_t jobq__str_visible(char *out, size_t size, const char *p, size_t n)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < n;) {
+        size_t step = jobq__utf8_step(p + i, n - i);
+        unsigned char c = (unsigned char)p[i];
+        bool raw = step > 1 || (step == 1 && ((c >= 0x20 && c != 0x7f) || c == '\n' || c == '\t'));
+
+        if (used + (raw ? step : 4) >= size)
+            break;
+        if (raw) {
+            memcpy(out + used, p + i, step);
+            used += step;
+            i += step;
+        } else {
+            snprintf(out + used, 5, "\\x%02x", c);
+            used += 4;
+            i++;
+        }
+    }
+    if (size)
+        out[used] = '\0';
+    return used;
+}
+
+bool jobq__str_int(const char *p, size_t n, int64_t *out)
+{
+    char text[24];
+    char *end;
+    size_t i = n > 0 && p[0] == '-';
+
+    if (n == i || n >= sizeof(text))
+        return false;
+    for (; i < n; i++)
+        if (p[i] < '0' || p[i] > '9')
+            return false;
+    memcpy(text, p, n);
+    text[n] = '\0';
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return errno == 0 && *end == '\0';
+}
+
+static locale_t c_locale;
+static pthread_once_t c_locale_made = PTHREAD_ONCE_INIT;
+
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+bool jobq__str_double(const char *p, size_t n, double *out)
+{
+    char text[64];
+    char *end;
+    double value;
+
+    if (n == 0 || n >= sizeof(text) || p[0] == '+')
+        return false;
+    memcpy(text, p, n);
+    text[n] = '\0';
+    if (strspn(text, "0123456789.eE-+") != n)
+        return false;
+    /* The host program may have set a locale whose decimal sign is a comma. */
+    pthread_once(&c_locale_made, make_c_locale);
+    value = strtod_l(text, &end, c_locale);
+    if (*end != '\0' || isnan(value) || isinf(value))
+        return false;
+    *out = value;
+    return true;
+}
+
+static size_t distance(const char *a, const char *b)
+{
+    enum { MAX = 40 };
+    size_t row[MAX + 1], na = strlen(a), nb = strlen(b);
+
+    if (na > MAX || nb > MAX)
+        return MAX;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+
+            best = above + 1 < best ? above + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = above;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+const char *jobq__str_nearest(const char *word, const char *(*next)(void *payload, size_t i), void *payload)
+{
+    const char *best = NULL, *candidate;
+    size_t best_distance = strlen(word) / 3 + 2;
+
+    for (size_t i = 0; (candidate = next(payload, i)) != NULL; i++) {
+        size_t d = distance(word, candidate);
+
+        if (d < best_distance) {
+            best_distance = d;
+            best = candidate;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside of a child: what child.c (the step API, starting and leaving) and child_job.c (one job or event
+ * from the ring to its result) share.
+ */
+#ifndef JOBQ_WORKER_CHILD_H
+#define JOBQ_WORKER_CHILD_H
+
+#include "worker/worker.h"
+
+struct jobq__child {
+    jobq__slot *slot;
+    char *area;
+    uint64_t cursor;       /* behind the message in hand */
+    uint64_t number;       /* the hand-out that runs, 0 = none */
+    bool has_message, message_has_area;
+    int64_t began_ms, started_us, measured_ms;
+    jobq__buf fault;
+    jobq_event event;
+    jobq_job event_job;
+};
+
+/* child.c: rings them when they sleep. */
+void jobq__child_tell_dispatcher(const jobq_worker *worker);
+void jobq__child_tell_master(const jobq_worker *worker);
+/* Leaves after the running job when one of its limits says so (rule G1). */
+void jobq__child_check_wear(jobq_worker *worker, int64_t now_ms);
+
+/* child_job.c: JOBQ_STEP_JOB or an error; the message was begun. */
+int jobq__child_open_job(jobq_worker *worker, const jobq__job_message *m, jobq_job **job_out);
+/* JOBQ_STEP_EVENT, an error, or 0: unreadable, skip it. */
+int jobq__child_open_event(jobq_worker *worker, const jobq__job_message *m, jobq_event **event_out);
+/* Gives the room of the message in hand back to the dispatcher. */
+void jobq__child_release_message(struct jobq__child *child);
+
+#endif

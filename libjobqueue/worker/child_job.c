@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One job in a child: from the message in its ring to the job the handler sees, and from the handler's end
+ * to the result in the other ring. Also the events that come the same way.
+ */
+#include "worker/child.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/once.h"
+
+enum { FULL_LOOK_MS = 20 };
+
+/* ---- one job ------------------------------------------------------------------------------------------ */
+
+static bool is_own_process(const jobq_job *job)
+{
+    const jobq_worker *worker = job->giver;
+
+    return worker->stamp == jobq__process_stamp();
+}
+
+static uint64_t number_of(const jobq_job *job)
+{
+    const jobq_worker *worker = job->giver;
+
+    return worker->child->number;
+}
+
+/* Did its handler start? These endings are known before. */
+static bool did_run(jobq_ending ending)
+{
+    return ending != JOBQ_ENDED_UNSTARTED && ending != JOBQ_ENDED_UNDECODABLE && ending != JOBQ_ENDED_UNKNOWN_NAME &&
+           ending != JOBQ_ENDED_UNSUPPORTED_VERSION;
+}
+
+/* Room in the result ring; during an outage of the store that may take long. NULL: everything is given up. */
+static void *wait_for_room(const jobq_worker *worker, size_t n)
+{
+    jobq__slot *slot = worker->child->slot;
+
+    for (;;) {
+        uint32_t seen = atomic_load(&slot->bell);
+        void *room = jobq__ring_reserve(&slot->results, jobq__slot_base(slot), n);
+
+        if (room || atomic_load(&worker->shared.words->settled))
+            return room;
+        jobq__child_tell_dispatcher(worker);
+        jobq__slot_sleep(slot, seen, FULL_LOOK_MS);
+        if (getppid() != worker->master_pid)
+            _exit(1);
+    }
+}
+
+static void write_result(const jobq_worker *worker, jobq__result_message *result)
+{
+    struct jobq__child *child = worker->child;
+    const size_t n = sizeof(*result) + result->fault_n;
+    char *room = wait_for_room(worker, n);
+
+    if (!room)
+        return;
+    memcpy(room, result, sizeof(*result));
+    if (result->fault_n)
+        memcpy(room + sizeof(*result), child->fault.p, result->fault_n);
+    jobq__ring_publish(&child->slot->results, n);
+}
+
+static void encode_fault(struct jobq__child *child, const jobq_job *job, jobq__result_message *result)
+{
+    if (!job->fault.message.p && !job->fault.class_name.p)
+        return;
+    jobq__fault_write(&child->fault, &job->fault);
+    result->fault_n = (uint32_t)child->fault.n;
+}
+
+/* `running` goes first: from here on no time limit can hit finished work (rule I2). The record ends after
+ * the result is in the ring; whoever finds both knows that the result counts. */
+static int settle_job(jobq_job *job, jobq_ending ending, int64_t delay_ms)
+{
+    jobq_worker *worker = job->giver;
+    struct jobq__child *child = worker->child;
+    jobq__slot *slot = child->slot;
+    const uint64_t number = child->number;
+    const int64_t now_us = jobq__clock_mono_us();
+    jobq__result_message result = {.handout = number, .ending = ending, .delay_ms = delay_ms, .ran_us = -1,
+                                   .ended_mono_ms = now_us / 1000};
+
+    if (!is_own_process(job))
+        return jobq__error_set(JOBQ_EFORKED, "job %s belongs to the process that took it", job->id);
+    if (!number)
+        return jobq__error_set(JOBQ_EINVAL, "job %s is settled already", job->id);
+    atomic_store(&slot->running, 0);
+    if (did_run(ending)) {
+        result.ran_us = now_us - child->started_us;
+        atomic_fetch_add(&slot->jobs_run, 1);
+    }
+    jobq__child_check_wear(worker, result.ended_mono_ms);
+    result.killed_soft = atomic_load(&slot->delivered) == number;
+    result.retiring = atomic_load(&slot->retiring) != 0;
+    encode_fault(child, job, &result);
+    write_result(worker, &result);
+    atomic_store(&slot->records[number % JOBQ__RECORDS], jobq__record_value(number, JOBQ__ENDED));
+    child->number = 0;
+    jobq__child_tell_dispatcher(worker);
+    return 0;
+}
+
+static bool is_job_cancelled(const jobq_job *job)
+{
+    const jobq_worker *worker = job->giver;
+    const uint64_t number = number_of(job);
+
+    return number && atomic_load(&worker->child->slot->lost) == number;
+}
+
+/* In a pool the worker's lease is renewed for all: nothing to do but look (rule O1). */
+static int extend_job(jobq_job *job)
+{
+    if (!is_own_process(job))
+        return jobq__error_set(JOBQ_EFORKED, "job %s belongs to the process that took it", job->id);
+    if (is_job_cancelled(job))
+        return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id), "the lease of job %s is lost", job->id);
+    return 0;
+}
+
+static bool is_job_stopping(const jobq_job *job)
+{
+    const jobq_worker *worker = job->giver;
+
+    return atomic_load(&worker->shared.words->stop) != JOBQ__GO;
+}
+
+static int take_interrupt(jobq_job *job)
+{
+    const jobq_worker *worker = job->giver;
+    jobq__slot *slot = worker->child->slot;
+    const uint64_t number = number_of(job);
+
+    if (!number || !is_own_process(job) || atomic_load(&slot->running) != number ||
+        atomic_load(&slot->soft_stop) != number || atomic_load(&slot->delivered) == number)
+        return JOBQ_INTERRUPT_NONE;
+    atomic_store(&slot->delivered_at_ms, jobq__clock_mono_ms());
+    atomic_store(&slot->delivered, number);
+    return (int)atomic_load(&slot->soft_kind);
+}
+
+static const jobq__job_ops job_ops = {
+    .settle = settle_job,
+    .extend = extend_job,
+    .is_cancelled = is_job_cancelled,
+    .is_stopping = is_job_stopping,
+    .interrupted = take_interrupt,
+};
+
+/* ---- messages ------------------------------------------------------------------------------------------ */
+
+static jobq_slice next_text(const char **p, size_t n)
+{
+    jobq_slice text = {*p, n};
+
+    *p += n;
+    return text;
+}
+
+/* A copy in the arena, NUL-terminated. */
+static bool keep_text(jobq__arena *arena, jobq_slice from, jobq_slice *out)
+{
+    out->p = jobq__arena_copy(arena, from.p, from.n);
+    out->n = from.n;
+    return out->p != NULL;
+}
+
+/* Body and header stay where they are, in the ring or the big area, until the next step. */
+static bool fill_job(jobq_job *job, const jobq__job_message *m, const char **texts, const char *area)
+{
+    jobq_slice id = next_text(texts, m->id_n), queue = next_text(texts, m->queue_n), name = next_text(texts, m->name_n);
+
+    jobq__job_reset(job);
+    job->header_bytes = next_text(texts, m->header_n);
+    job->body = jobq__slice(m->body_in_area ? area : *texts + m->event_n + m->data_n, m->body_n);
+    if (id.n >= sizeof(job->id) || !keep_text(&job->arena, queue, &job->queue) ||
+        !keep_text(&job->arena, name, &job->name))
+        return false;
+    memcpy(job->id, id.p, id.n);
+    job->id[id.n] = '\0';
+    job->counters = m->counters;
+    job->fence = m->fence;
+    job->enqueued_at_ms = m->enqueued_at_ms;
+    job->base_at_ms = m->base_at_ms;
+    job->taken_at_ms = m->taken_at_ms;
+    job->taken_mono_ms = m->taken_mono_ms;
+    job->version = m->version;
+    job->priority = m->priority;
+    job->policy = m->policy;
+    job->header_problem = jobq__envelope_read(job->header_bytes, &job->arena, &job->header);
+    return job->header_problem != JOBQ_ENOMEM;
+}
+
+void jobq__child_release_message(struct jobq__child *child)
+{
+    int64_t used;
+
+    if (!child->has_message)
+        return;
+    child->has_message = false;
+    if (child->message_has_area) {
+        used = atomic_load(&child->slot->area_used);
+        if (used > 0)
+            madvise(child->area, (size_t)used, MADV_REMOVE);
+        atomic_store(&child->slot->area_used, 0);
+    }
+    jobq__ring_release(&child->slot->jobs, child->cursor);
+}
+
+static int fail_memory(jobq_worker *worker)
+{
+    static const char text[] = "out of memory while taking a job";
+
+    jobq__child_fatal(worker, text, sizeof(text) - 1);
+    return jobq__error_nomem();
+}
+
+int jobq__child_open_job(jobq_worker *worker, const jobq__job_message *m, jobq_job **job_out)
+{
+    struct jobq__child *child = worker->child;
+    jobq__slot *slot = child->slot;
+    const char *texts = (const char *)(m + 1);
+    const int64_t now_us = jobq__clock_mono_us(), now_ms = now_us / 1000;
+
+    child->number = m->handout;
+    child->started_us = now_us;
+    atomic_store(&slot->running_since_ms, now_ms);
+    atomic_store(&slot->deadline_ms, m->policy.timeout_ms ? now_ms + m->policy.timeout_ms : 0);
+    atomic_store(&slot->grace_ms, m->policy.timeout_grace_ms);
+    if (!fill_job(&worker->job, m, &texts, child->area))
+        return fail_memory(worker);
+    worker->job.ops = &job_ops;
+    worker->job.giver = worker;
+    worker->job.started_mono_ms = now_ms;
+    atomic_store(&slot->running, m->handout);
+    if (m->policy.timeout_ms)
+        jobq__child_tell_master(worker);
+    *job_out = &worker->job;
+    return JOBQ_STEP_JOB;
+}
+
+int jobq__child_open_event(jobq_worker *worker, const jobq__job_message *m, jobq_event **event_out)
+{
+    struct jobq__child *child = worker->child;
+    const char *texts = (const char *)(m + 1);
+
+    child->event.job = NULL;
+    if (!fill_job(&child->event_job, m, &texts, child->area))
+        return fail_memory(worker);
+    if (!jobq__event_read(&child->event, texts, m->event_n, texts + m->event_n, m->data_n))
+        return 0;
+    if (m->id_n)
+        child->event.job = &child->event_job;
+    *event_out = &child->event;
+    return JOBQ_STEP_EVENT;
+}

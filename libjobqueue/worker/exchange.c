@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Everything the desk says to the store: exchange, renew, maintain, held; and the book-keeping of outages
+ * (rules K1, K2): a failure is printed, counted and waited out, a good call ends the row.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/rng.h"
+#include "worker/desk.h"
+
+enum {
+    WANT_BYTES = 4 << 20,      /* bodies of one reserve */
+    LOSS_CAP = 10,             /* so many losses in a row count as a crash */
+    MAINTAIN_LIMIT = 1000,
+    MAINTAIN_AGAIN_MS = 200,   /* when nothing could be done about what is due */
+    ANNOUNCED_MS = 1000
+};
+
+/* ---- outages --------------------------------------------------------------------------------------------- */
+
+/* These codes promise that nothing was changed; after any other the worker asks what it holds. */
+static bool is_outcome_known(int rc)
+{
+    return rc == JOBQ_EBUSY || rc == JOBQ_ETIMEOUT || rc == JOBQ_ECONNECT || rc == JOBQ_ECONF || rc == JOBQ_ENOMEM;
+}
+
+/* A wrong file, a newer schema: waiting will not help, the exit code says so (rule J1). */
+static void note_configuration(jobq__desk *desk)
+{
+    if (desk->ever_connected || !jobq_error_is_fatal(jobq_error_last()))
+        return;
+    desk->failure_exit = 2;
+    desk->s.max_reserve_failures = desk->s.reserve_failures;
+}
+
+static int fail(jobq__desk *desk, int rc)
+{
+    jobq__situation *s = &desk->s;
+
+    desk->now_ms = jobq__clock_mono_ms();
+    if (s->reserve_failures++ == 0)
+        s->first_failure_ms = desk->now_ms;
+    s->retry_at_ms = desk->now_ms + jobq__step_backoff_ms(s->reserve_failures, jobq__rng_unit());
+    desk->last_failure_ms = desk->now_ms;
+    desk->ask_held = desk->ask_held || !is_outcome_known(rc);
+    note_configuration(desk);
+    jobq__desk_count(desk, JOBQ__COUNT_STORE_FAILURES, 1);
+    jobq__observer_error(desk->observer, "could not reserve a job: %s", jobq_error_message(jobq_error_last()));
+    return rc;
+}
+
+static void succeed(jobq__desk *desk, int64_t store_ms)
+{
+    jobq__desk_set_clock(desk, store_ms);
+    desk->s.reserve_failures = 0;
+    desk->ever_connected = true;
+    desk->failure_exit = 1;
+    desk->s.max_reserve_failures = desk->settings->max_reserve_failures;
+}
+
+/* When maintenance is due by our clock. Nothing known: a lease from now, for workers that appear and die
+ * while we sleep. */
+static void set_due(jobq__desk *desk, int64_t next_due_ms)
+{
+    int64_t latest = desk->now_ms + desk->s.lease_ms;
+    int64_t at = next_due_ms ? desk->now_ms + (next_due_ms - jobq__desk_store_now(desk)) : latest;
+
+    if (at < desk->maintain_not_before_ms)
+        at = desk->maintain_not_before_ms;
+    desk->s.maintain_at_ms = at > latest ? latest : at < 1 ? 1 : at;
+}
+
+/* ---- exchange -------------------------------------------------------------------------------------------- */
+
+static size_t build_settlements(jobq__desk *desk)
+{
+    size_t n = 0;
+
+    jobq__arena_reset(&desk->arena);
+    for (jobq__ticket *ticket = desk->ended.first; ticket && n < desk->settle_max; ticket = ticket->next) {
+        jobq__handout_settlement(desk, ticket, &desk->settlements[n]);
+        desk->settling[n++] = ticket;
+    }
+    return n;
+}
+
+/* Is something back on the queue that could be reserved at once? */
+static bool answer_all(jobq__desk *desk, size_t n)
+{
+    bool back = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const jobq_settlement *settlement = &desk->settlements[i];
+
+        desk->settling[i]->status = settlement->result;
+        back = back || settlement->op == JOBQ_OP_GIVE_BACK || (settlement->op == JOBQ_OP_BACK && settlement->delay_ms <= 0);
+        jobq__handout_answered(desk, desk->settling[i]);
+    }
+    return back;
+}
+
+static size_t accept_all(jobq__desk *desk, jobq__parcel *parcel)
+{
+    size_t n = 0;
+
+    parcel->jobs++; /* ours, so that it outlives tickets that end at once */
+    for (const jobq_record *record = parcel->batch.first; record; record = record->next, n++)
+        if (!jobq__handout_accept(desk, record, parcel))
+            desk->ask_held = true;
+    if (--parcel->jobs == 0)
+        jobq__desk_return_parcel(desk, parcel);
+    return n;
+}
+
+static void prepare(jobq__desk *desk, jobq_exchange *x, int64_t want, int64_t want_taken_back)
+{
+    size_t most = desk->unused.count;
+
+    *x = (jobq_exchange){.worker = desk->id, .lease_ms = desk->settings->lease_ms, .settle = desk->settlements};
+    x->settle_count = build_settlements(desk);
+    if (want <= 0)
+        return;
+    x->queues = desk->queues;
+    x->queue_count = desk->worker->queue_count;
+    x->want = (size_t)want < most ? (size_t)want : most;
+    x->want_taken_back = want_taken_back > 0 ? (size_t)want_taken_back : 0;
+    x->want_bytes = WANT_BYTES;
+}
+
+static int run_exchange(jobq__desk *desk, jobq_exchange *x)
+{
+    int64_t before = desk->now_ms;
+    int rc;
+
+    jobq__desk_beat(desk, jobq__desk_call_budget(desk));
+    rc = jobq__store_exchange(desk->store, x);
+    desk->now_ms = jobq__clock_mono_ms();
+    desk->exchange_ms = desk->now_ms - before;
+    return rc;
+}
+
+static int fail_exchange(jobq__desk *desk, jobq_exchange *x, jobq__parcel *parcel, int rc)
+{
+    jobq__desk_return_parcel(desk, parcel);
+    fail(desk, rc);
+    if (x->settled)
+        answer_all(desk, x->settle_count);
+    for (size_t i = 0; !x->settled && !is_outcome_known(rc) && i < x->settle_count; i++)
+        desk->settling[i]->tried = true;
+    return rc;
+}
+
+int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back)
+{
+    jobq__parcel *parcel = jobq__desk_parcel(desk);
+    jobq_exchange x;
+    size_t got;
+    bool back;
+    int rc;
+
+    if (!parcel)
+        return fail(desk, jobq__error_nomem());
+    prepare(desk, &x, want, want_taken_back);
+    x.out = &parcel->batch;
+    rc = run_exchange(desk, &x);
+    if (rc < 0)
+        return fail_exchange(desk, &x, parcel, rc);
+    succeed(desk, x.now_ms);
+    back = answer_all(desk, x.settle_count);
+    got = accept_all(desk, parcel);
+    if (x.want > 0) {
+        desk->s.store_empty = got == 0 && !back;
+        desk->s.woken = false;
+    }
+    set_due(desk, x.next_due_ms);
+    return 0;
+}
+
+/* ---- renew ----------------------------------------------------------------------------------------------- */
+
+static void mark_lost(jobq__desk *desk, jobq__ticket *ticket)
+{
+    jobq__seat *seat = desk->seats ? &desk->seats[ticket->handout->slot] : NULL;
+
+    ticket->lost = true;
+    if (ticket->phase == JOBQ__TICKET_HELD) {
+        jobq__desk_drop(desk, ticket);
+    } else if (ticket->phase == JOBQ__TICKET_OUT && seat) {
+        if (jobq__slot_revoke(seat->slot, ticket->handout->number))
+            jobq__desk_drop(desk, ticket);
+        else
+            atomic_store(&seat->slot->lost, ticket->handout->number);
+    }
+}
+
+/* The record had lapsed and its jobs were taken: every older hand-out is somebody else's. */
+static void lose_all(jobq__desk *desk)
+{
+    jobq__observer_error(desk->observer, "the lease of worker %s ran out; the jobs it held go to others", desk->words->worker_id);
+    for (size_t i = 0; i < desk->ticket_count; i++)
+        if (desk->tickets[i].phase != JOBQ__TICKET_FREE)
+            mark_lost(desk, &desk->tickets[i]);
+}
+
+static size_t list_running(jobq__desk *desk, jobq__ticket *const *soon, size_t soon_n)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < desk->seat_count; i++)
+        for (jobq__ticket *ticket = desk->seats[i].out.first; ticket; ticket = ticket->next)
+            if (ticket->listed && !ticket->lost)
+                desk->running[n++] = ticket->handout->token;
+    for (size_t i = 0; i < soon_n && n < desk->ticket_count; i++)
+        desk->running[n++] = soon[i]->handout->token;
+    return n;
+}
+
+/* Two renewals in a row that count differently: something got lost on the way. */
+static void compare_counts(jobq__desk *desk, int64_t held)
+{
+    size_t ours = desk->held.count + desk->ended.count + desk->out;
+
+    desk->differs = held == (int64_t)ours ? 0 : desk->differs + 1;
+    if (desk->differs >= 2)
+        desk->ask_held = true;
+}
+
+int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *soon, size_t soon_n)
+{
+    jobq_renewal r = {.worker = desk->id, .lease_ms = lease_ms, .running = desk->running};
+    bool first = !desk->renewed;
+    int rc;
+
+    r.running_count = list_running(desk, soon, soon_n);
+    r.host = jobq__slice_text(desk->host);
+    r.queues = jobq__slice(desk->queue_names.p ? desk->queue_names.p : "", desk->queue_names.n);
+    r.names = jobq__slice(desk->names.p ? desk->names.p : "", desk->names.n);
+    r.pid = desk->seats ? desk->worker->master_pid : getpid();
+    r.processes = desk->settings->processes;
+    jobq__desk_beat(desk, jobq__desk_call_budget(desk));
+    rc = jobq__store_renew(desk->store, &r);
+    if (rc < 0 && rc != JOBQ_ELEASE)
+        return fail(desk, rc);
+    succeed(desk, r.now_ms);
+    desk->renewed = true;
+    desk->list_changed = false;
+    desk->last_renew_ms = desk->now_ms;
+    desk->s.renew_at_ms = desk->now_ms + (desk->s.lease_ms / 3 > 0 ? desk->s.lease_ms / 3 : 1);
+    if (rc == JOBQ_ELEASE && !first)
+        lose_all(desk);
+    else if (rc == 0)
+        compare_counts(desk, r.held);
+    return rc;
+}
+
+/* ---- maintain -------------------------------------------------------------------------------------------- */
+
+void jobq__desk_maintain(jobq__desk *desk)
+{
+    jobq_maintenance m = {.limit = MAINTAIN_LIMIT, .loss_cap = LOSS_CAP};
+    int rc;
+
+    m.take_back = desk->last_failure_ms == 0 || desk->now_ms - desk->last_failure_ms >= desk->s.lease_ms;
+    jobq__desk_beat(desk, jobq__desk_call_budget(desk));
+    rc = jobq__store_maintain(desk->store, &m);
+    if (rc < 0) {
+        fail(desk, rc);
+        return;
+    }
+    jobq__desk_set_clock(desk, m.now_ms);
+    if (m.handled > 0)
+        desk->s.woken = true;
+    desk->maintain_not_before_ms = m.handled > 0 ? 0 : desk->now_ms + MAINTAIN_AGAIN_MS;
+    set_due(desk, m.more ? m.now_ms : m.next_due_ms);
+}
+
+/* ---- wait ------------------------------------------------------------------------------------------------ */
+
+enum { POLL_MIN_MS = 10 };
+
+void jobq__desk_wait_store(jobq__desk *desk, int64_t timeout_ms, int wake_fd)
+{
+    jobq_wait w = {.queues = desk->queues, .queue_count = desk->worker->queue_count, .timeout_ms = timeout_ms, .wake_fd = wake_fd};
+    int rc;
+
+    w.poll_ms = desk->settings->sleep_ms > POLL_MIN_MS ? desk->settings->sleep_ms : POLL_MIN_MS;
+    jobq__desk_beat(desk, timeout_ms + jobq__desk_call_budget(desk));
+    rc = jobq__store_wait(desk->store, &w);
+    if (rc == JOBQ_WAIT_JOBS)
+        desk->s.woken = true;
+    else if (rc < 0 && rc != JOBQ_EINTR)
+        fail(desk, rc);
+}
+
+/* ---- held: what does the store think we have? ---------------------------------------------------------------- */
+
+static jobq__ticket *find_token(jobq__desk *desk, jobq_lease_token token)
+{
+    for (size_t i = 0; i < desk->ticket_count; i++)
+        if (desk->tickets[i].phase != JOBQ__TICKET_FREE && jobq__token_equal(desk->tickets[i].handout->token, token))
+            return &desk->tickets[i];
+    return NULL;
+}
+
+static bool is_listed(const jobq_batch *batch, jobq_lease_token token)
+{
+    for (const jobq_record *record = batch->first; record; record = record->next)
+        if (jobq__token_equal(record->token, token))
+            return true;
+    return false;
+}
+
+/* Hand-outs that never arrived here: as if never taken. */
+static int give_back_strangers(jobq__desk *desk)
+{
+    jobq_exchange x = {.worker = desk->id, .lease_ms = desk->settings->lease_ms, .settle = desk->settlements};
+    int rc;
+
+    for (const jobq_record *record = desk->scratch.first; record && x.settle_count < desk->settle_max; record = record->next) {
+        if (find_token(desk, record->token))
+            continue;
+        desk->settlements[x.settle_count++] = (jobq_settlement){
+            .token = record->token, .id = record->id, .queue = record->queue, .op = JOBQ_OP_GIVE_BACK, .counters = record->counters};
+    }
+    if (x.settle_count == 0)
+        return 0;
+    jobq__desk_beat(desk, jobq__desk_call_budget(desk));
+    rc = jobq__store_exchange(desk->store, &x);
+    if (rc < 0)
+        return fail(desk, rc);
+    desk->s.woken = true;
+    jobq__desk_count(desk, JOBQ__COUNT_GIVEN_BACK, (int64_t)x.settle_count);
+    return 0;
+}
+
+static void forget_missing(jobq__desk *desk)
+{
+    for (size_t i = 0; i < desk->ticket_count; i++) {
+        jobq__ticket *ticket = &desk->tickets[i];
+
+        if (ticket->phase == JOBQ__TICKET_FREE || ticket->lost || is_listed(&desk->scratch, ticket->handout->token))
+            continue;
+        if (ticket->phase != JOBQ__TICKET_ENDED) {
+            mark_lost(desk, ticket);
+        } else if (ticket->tried) {
+            jobq__arena_reset(&desk->arena);
+            ticket->status = JOBQ_EUNKNOWN;
+            jobq__handout_answered(desk, ticket);
+        }
+    }
+}
+
+void jobq__desk_reconcile(jobq__desk *desk)
+{
+    int rc;
+
+    jobq__batch_reset(&desk->scratch);
+    jobq__desk_beat(desk, jobq__desk_call_budget(desk));
+    rc = jobq__store_held(desk->store, desk->id, &desk->scratch);
+    if (rc < 0) {
+        fail(desk, rc);
+        return;
+    }
+    if (give_back_strangers(desk) < 0)
+        return;
+    forget_missing(desk);
+    desk->ask_held = false;
+    desk->differs = 0;
+}
+
+void jobq__desk_give_up(jobq__desk *desk)
+{
+    jobq__arena_reset(&desk->arena);
+    while (desk->ended.first) {
+        jobq__ticket *ticket = desk->ended.first;
+
+        ticket->bare = true; /* nobody is going to ask again */
+        ticket->status = JOBQ_ECONNECT;
+        jobq__handout_answered(desk, ticket);
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------- */
+
+bool jobq__desk_is_waiting_out(const jobq__desk *desk)
+{
+    return desk->s.reserve_failures > 0 && desk->now_ms < desk->s.retry_at_ms;
+}
+
+void jobq__desk_call(jobq__desk *desk, const jobq__step *step, int64_t want_taken_back)
+{
+    if (step->renew)
+        jobq__desk_renew(desk, desk->settings->lease_ms, NULL, 0);
+    if (!desk->renewed)
+        return;
+    if (desk->ask_held && !jobq__desk_is_waiting_out(desk))
+        jobq__desk_reconcile(desk);
+    if (step->maintain && !jobq__desk_is_waiting_out(desk))
+        jobq__desk_maintain(desk);
+    if (step->exchange && !jobq__desk_is_waiting_out(desk))
+        jobq__desk_exchange(desk, step->want, want_taken_back);
+}
+
+/* ---- who announces a name (rule F3)? ---------------------------------------------------------------------- */
+
+static bool has_line(jobq_slice lines, const char *line, size_t n)
+{
+    const char *p = lines.p, *end = p ? p + lines.n : p;
+
+    while (p && p < end) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        size_t length = (size_t)((stop ? stop : end) - p);
+
+        if (length == n && memcmp(p, line, n) == 0)
+            return true;
+        p += length + 1;
+    }
+    return false;
+}
+
+static void refresh_announced(jobq__desk *desk)
+{
+    if (desk->announced_at_ms && desk->now_ms - desk->announced_at_ms < ANNOUNCED_MS)
+        return;
+    jobq__batch_reset(&desk->announced);
+    jobq__desk_beat(desk, jobq__desk_call_budget(desk));
+    if (jobq__store_workers(desk->store, &desk->announced) < 0)
+        jobq__batch_reset(&desk->announced);
+    desk->announced_at_ms = desk->now_ms;
+}
+
+bool jobq__desk_is_announced(jobq__desk *desk, const jobq__handout *handout)
+{
+    bool found = false;
+
+    refresh_announced(desk);
+    jobq__buf_reset(&desk->buf);
+    jobq__buf_addf(&desk->buf, "%s@%d", handout->name, (int)handout->version);
+    for (const jobq_worker_record *w = desk->announced.first_worker; w && !found; w = w->next)
+        found = has_line(w->queues, handout->queue, handout->queue_n) && has_line(w->names, desk->buf.p, desk->buf.n);
+    return found;
+}

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Giving held jobs to children and taking unstarted ones back. How far ahead a child is filled follows the
+ * observed handler time; a free child never sits beside one that has unstarted jobs behind a long one; and a
+ * delicate job (its last try, or lost before) goes only to an idle child after the store knows of it.
+ */
+#include <string.h>
+
+#include "worker/desk.h"
+
+enum {
+    WORK_US = 30000,        /* work a child is to have in hand */
+    DEPTH_MAX = 160,        /* jobs behind the running one: below JOBQ__RECORDS with room to spare */
+    DEPTH_UNKNOWN = 1,
+    HOARD_FROM = 32,        /* from this depth on as many again are held here, ready for refilling */
+    LONG_MS = 100,          /* a running job that takes so long gets nothing more behind it */
+    RUNNING_MS = 1000,      /* listed as running in the worker's record */
+    STEAL_US = 1000,        /* less work than this is not worth moving */
+    POSTS_MAX = 256
+};
+
+/* ---- what a child can take ------------------------------------------------------------------------------- */
+
+static int64_t depth_of(const jobq__desk *desk)
+{
+    const jobq__settings *settings = desk->settings;
+    int64_t depth;
+
+    if (settings->rest_ms > 0 || settings->once)
+        return 0;
+    if (settings->prefetch >= 0)
+        depth = (settings->prefetch + settings->processes - 1) / (settings->processes ? settings->processes : 1);
+    else if (desk->average_us < 0)
+        depth = DEPTH_UNKNOWN;
+    else
+        depth = (int64_t)(WORK_US / (desk->average_us + 1));
+    return depth > DEPTH_MAX ? DEPTH_MAX : depth;
+}
+
+static int64_t room_of(const jobq__desk *desk, const jobq__seat *seat, int64_t depth)
+{
+    int64_t out = (int64_t)seat->out.count;
+
+    if (!seat->open || seat->clearing || seat->rest_until_ms > desk->now_ms)
+        return 0;
+    if (out > 0 && seat->running_ms >= LONG_MS)
+        return 0;
+    return out < 1 + depth ? 1 + depth - out : 0;
+}
+
+static bool is_idle(const jobq__desk *desk, const jobq__seat *seat)
+{
+    return seat->open && seat->out.count == 0 && seat->rest_until_ms <= desk->now_ms;
+}
+
+/* What the child's slot says about the job it is running. */
+static void look_at_running(jobq__desk *desk, jobq__seat *seat)
+{
+    uint64_t number = atomic_load_explicit(&seat->slot->running, memory_order_acquire);
+    jobq__ticket *ticket = number ? seat->cells[number % JOBQ__RECORDS] : NULL;
+
+    seat->running_ms = 0;
+    if (!ticket || ticket->handout->number != number)
+        return;
+    seat->running_ms = desk->now_ms - atomic_load(&seat->slot->running_since_ms);
+    if (seat->running_ms >= RUNNING_MS && !ticket->listed)
+        ticket->listed = desk->list_changed = true;
+    if (desk->settings->verbose && !ticket->shown) {
+        ticket->shown = true;
+        jobq__observer_processing(desk->observer, ticket->handout);
+    }
+}
+
+bool jobq__seat_is_open(const jobq__seat *seat)
+{
+    const jobq__slot *slot = seat->slot;
+
+    return atomic_load(&slot->state) == JOBQ__SLOT_LIVE && !atomic_load(&slot->retiring) && !atomic_load(&slot->leave);
+}
+
+static void note_rest(jobq__desk *desk, const jobq__seat *seat)
+{
+    jobq__situation *s = &desk->s;
+
+    if (seat->rest_until_ms > desk->now_ms && (s->rest_until_ms == 0 || seat->rest_until_ms < s->rest_until_ms))
+        s->rest_until_ms = seat->rest_until_ms;
+}
+
+/* Rest holds the whole loop up only while every child rests. */
+static void settle_room(jobq__desk *desk, int64_t depth)
+{
+    jobq__situation *s = &desk->s;
+
+    if (s->room > 0 || s->idle_children > 0)
+        s->rest_until_ms = 0;
+    s->prefetch = depth > 0;
+}
+
+/* Short jobs: as many again lie here, so that a child can be filled while the store is busy. */
+static int64_t hoard_of(const jobq__desk *desk, const jobq__seat *seat, int64_t depth)
+{
+    bool quick = seat->open && !seat->clearing && seat->running_ms < LONG_MS;
+
+    return quick && depth >= HOARD_FROM && desk->settings->prefetch < 0 ? depth : 0;
+}
+
+void jobq__give_look(jobq__desk *desk)
+{
+    jobq__situation *s = &desk->s;
+    int64_t depth = depth_of(desk);
+
+    s->room = s->idle_children = s->live_children = s->rest_until_ms = 0;
+    for (size_t i = 0; i < desk->seat_count; i++) {
+        jobq__seat *seat = &desk->seats[i];
+
+        seat->open = jobq__seat_is_open(seat);
+        seat->full = seat->news = false;
+        if (seat->out.count > 0)
+            look_at_running(desk, seat);
+        s->live_children += seat->open;
+        s->idle_children += is_idle(desk, seat);
+        s->room += room_of(desk, seat, depth) + hoard_of(desk, seat, depth);
+        note_rest(desk, seat);
+    }
+    settle_room(desk, depth);
+}
+
+/* ---- messages -------------------------------------------------------------------------------------------- */
+
+static char *put(char *p, const void *bytes, size_t n)
+{
+    if (n > 0)
+        memcpy(p, bytes, n);
+    return p + n;
+}
+
+static void fill_message(jobq__job_message *message, const jobq__ticket *ticket)
+{
+    const jobq__handout *handout = ticket->handout;
+
+    message->kind = JOBQ__MSG_JOB;
+    message->version = handout->version;
+    message->handout = handout->number;
+    message->counters = handout->counters;
+    message->fence = handout->fence;
+    message->enqueued_at_ms = handout->enqueued_at_ms;
+    message->base_at_ms = handout->base_at_ms;
+    message->taken_at_ms = handout->taken_at_ms;
+    message->taken_mono_ms = handout->taken_mono_ms;
+    message->policy = handout->policy;
+    message->priority = handout->priority;
+    message->body_in_area = 0;
+    message->id_n = (uint32_t)strlen(handout->id);
+    message->queue_n = handout->queue_n;
+    message->name_n = handout->name_n;
+    message->header_n = ticket->record ? (uint32_t)ticket->record->header.n : 0;
+    message->event_n = message->data_n = 0;
+    message->body_n = ticket->record ? ticket->record->body.n : 0;
+}
+
+static char *put_texts(char *p, const jobq__job_message *message, const jobq__ticket *ticket)
+{
+    const jobq__handout *handout = ticket->handout;
+
+    p = put(p, handout->id, message->id_n);
+    p = put(p, handout->queue, message->queue_n);
+    p = put(p, handout->name, message->name_n);
+    return put(p, ticket->record ? ticket->record->header.p : NULL, message->header_n);
+}
+
+static bool is_big(const jobq__ticket *ticket)
+{
+    return ticket->record->body.n > JOBQ__JOB_RING / 4;
+}
+
+static bool area_is_free(const jobq__seat *seat)
+{
+    return atomic_load(&seat->slot->area_used) == 0;
+}
+
+static void put_in_area(jobq__desk *desk, jobq__seat *seat, const jobq_slice *body)
+{
+    const jobq__shared *shared = &desk->worker->shared;
+    size_t i = (size_t)(seat - desk->seats);
+
+    memcpy(shared->areas + i * shared->area_size, body->p, body->n);
+    atomic_store(&seat->slot->area_used, (int64_t)body->n);
+}
+
+/* Writes the job into the child's ring; false: no room there now. */
+static bool write_job(jobq__desk *desk, jobq__seat *seat, const jobq__ticket *ticket)
+{
+    const jobq_record *record = ticket->record;
+    bool big = is_big(ticket);
+    size_t n = sizeof(jobq__job_message) + strlen(ticket->handout->id) + ticket->handout->queue_n + ticket->handout->name_n +
+               record->header.n + (big ? 0 : record->body.n);
+    jobq__job_message *message;
+    char *p;
+
+    if (big && !area_is_free(seat))
+        return false;
+    message = jobq__ring_reserve(&seat->slot->jobs, jobq__slot_base(seat->slot), n);
+    if (!message)
+        return false;
+    fill_message(message, ticket);
+    message->body_in_area = big;
+    p = put_texts((char *)(message + 1), message, ticket);
+    if (big)
+        put_in_area(desk, seat, &record->body);
+    else
+        put(p, record->body.p, record->body.n);
+    atomic_store_explicit(&seat->slot->records[ticket->handout->number % JOBQ__RECORDS],
+                          jobq__record_value(ticket->handout->number, JOBQ__GIVEN), memory_order_release);
+    jobq__ring_publish(&seat->slot->jobs, n);
+    return true;
+}
+
+/* ---- giving ---------------------------------------------------------------------------------------------- */
+
+/* The next number whose cell in this slot belongs to nobody. */
+static uint64_t next_number(jobq__desk *desk, const jobq__seat *seat)
+{
+    uint64_t number;
+
+    do
+        number = (uint64_t)atomic_fetch_add(&desk->words->next_handout, 1);
+    while (seat->cells[number % JOBQ__RECORDS]);
+    return number;
+}
+
+static bool give(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
+{
+    jobq__handout *handout = ticket->handout;
+
+    if (seat->out.count >= JOBQ__RECORDS)
+        return false;
+    handout->number = next_number(desk, seat);
+    handout->slot = (uint32_t)(seat - desk->seats);
+    if (!write_job(desk, seat, ticket))
+        return false;
+    atomic_store_explicit(&handout->state, JOBQ__HANDOUT_OUT, memory_order_release);
+    jobq__tickets_remove(&desk->held, ticket);
+    ticket->phase = JOBQ__TICKET_OUT;
+    seat->cells[handout->number % JOBQ__RECORDS] = ticket;
+    jobq__tickets_append(&seat->out, ticket);
+    desk->out++;
+    if (!seat->news)
+        jobq__slot_wake(seat->slot);
+    seat->news = true;
+    return true;
+}
+
+/* The emptiest child with room; NULL: none. */
+static jobq__seat *choose(jobq__desk *desk, int64_t depth)
+{
+    jobq__seat *best = NULL;
+
+    for (size_t i = 0; i < desk->seat_count; i++) {
+        jobq__seat *seat = &desk->seats[i];
+
+        if (seat->open && !seat->full && room_of(desk, seat, depth) > 0 && (!best || seat->out.count < best->out.count))
+            best = seat;
+    }
+    return best;
+}
+
+/* Bodies that an earlier dispatcher had in memory, or larger than this worker's area. True: it is gone. */
+static bool cannot_be_given(jobq__desk *desk, jobq__ticket *ticket)
+{
+    if (!ticket->record) {
+        jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSTARTED);
+        return true;
+    }
+    if (!is_big(ticket) || ticket->record->body.n <= desk->worker->shared.area_size)
+        return false;
+    jobq__handout_fault(ticket, "", "the body is larger than this worker's max_payload");
+    jobq__handout_end(desk, ticket, JOBQ_ENDED_FAILED);
+    return true;
+}
+
+static void give_plain(jobq__desk *desk)
+{
+    int64_t depth = depth_of(desk);
+    jobq__ticket *next;
+
+    for (jobq__ticket *ticket = desk->held.first; ticket; ticket = next) {
+        jobq__seat *seat;
+
+        next = ticket->next;
+        if (cannot_be_given(desk, ticket) || ticket->handout->delicate)
+            continue;
+        while ((seat = choose(desk, depth)) != NULL && !give(desk, seat, ticket))
+            seat->full = true;
+        if (!seat)
+            return;
+    }
+}
+
+/* ---- delicate ones --------------------------------------------------------------------------------------- */
+
+static size_t pick_delicate(jobq__desk *desk, jobq__ticket **soon, size_t most, size_t *all)
+{
+    size_t n = 0;
+
+    *all = 0;
+    for (jobq__ticket *ticket = desk->held.first; ticket; ticket = ticket->next) {
+        if (!ticket->handout->delicate || !ticket->record)
+            continue;
+        ++*all;
+        if (n < most)
+            soon[n++] = ticket;
+    }
+    return n;
+}
+
+/* So many of the emptiest children get nothing more until they are idle. */
+static void clear_seats(jobq__desk *desk, size_t n)
+{
+    for (size_t i = 0; i < desk->seat_count; i++)
+        desk->seats[i].clearing = desk->seats[i].clearing && n > 0 && n-- > 0;
+    for (; n > 0; n--) {
+        jobq__seat *best = NULL;
+
+        for (size_t i = 0; i < desk->seat_count; i++) {
+            jobq__seat *seat = &desk->seats[i];
+
+            if (seat->open && !seat->clearing && (!best || seat->out.count < best->out.count))
+                best = seat;
+        }
+        if (!best)
+            return;
+        best->clearing = true;
+    }
+}
+
+static void give_soon(jobq__desk *desk, jobq__ticket *const *soon, size_t n)
+{
+    size_t given = 0;
+
+    for (size_t i = 0; i < desk->seat_count && given < n; i++) {
+        jobq__seat *seat = &desk->seats[i];
+
+        if (!is_idle(desk, seat) || !give(desk, seat, soon[given]))
+            continue;
+        seat->clearing = false;
+        soon[given++]->listed = true;
+    }
+}
+
+/* All that are about to start are announced by one renewal. */
+static void give_delicate(jobq__desk *desk)
+{
+    enum { SOON = 64 };
+    jobq__ticket *soon[SOON];
+    size_t idle = (size_t)desk->s.idle_children, all;
+    size_t n = pick_delicate(desk, soon, idle < SOON ? idle : SOON, &all);
+
+    if (n > 0 && jobq__desk_renew(desk, desk->settings->lease_ms, soon, n) == 0) {
+        give_soon(desk, soon, n);
+        all -= n;
+    }
+    clear_seats(desk, all);
+}
+
+/* ---- taking back ----------------------------------------------------------------------------------------- */
+
+/* False: the child has begun it. */
+static bool take_back(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
+{
+    jobq__handout *handout = ticket->handout;
+
+    if (!jobq__slot_revoke(seat->slot, handout->number))
+        return false;
+    jobq__tickets_remove(&seat->out, ticket);
+    seat->cells[handout->number % JOBQ__RECORDS] = NULL;
+    desk->out--;
+    ticket->phase = JOBQ__TICKET_HELD;
+    ticket->held_since_ms = desk->now_ms;
+    jobq__tickets_prepend(&desk->held, ticket);
+    atomic_store(&handout->state, JOBQ__HANDOUT_HELD);
+    return true;
+}
+
+static void take_back_last(jobq__desk *desk, jobq__seat *seat, size_t most)
+{
+    jobq__ticket *prev;
+
+    for (jobq__ticket *ticket = seat->out.last; ticket && most > 0; ticket = prev, most--) {
+        prev = ticket->prev;
+        take_back(desk, seat, ticket);
+    }
+}
+
+void jobq__give_revoke_all(jobq__desk *desk, jobq__seat *seat)
+{
+    take_back_last(desk, seat, seat->out.count);
+}
+
+void jobq__give_take_back(jobq__desk *desk)
+{
+    for (size_t i = 0; i < desk->seat_count; i++)
+        if (desk->seats[i].out.count > 0)
+            jobq__give_revoke_all(desk, &desk->seats[i]);
+}
+
+void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms)
+{
+    jobq__ticket *next;
+
+    for (jobq__ticket *ticket = desk->held.first; ticket; ticket = next) {
+        next = ticket->next;
+        if (desk->now_ms - ticket->held_since_ms >= older_than_ms)
+            jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSTARTED);
+    }
+}
+
+/* ---- a free child takes from a busy one ---------------------------------------------------------------------- */
+
+/* How many unstarted jobs may go elsewhere: all behind a long one, else half. */
+static size_t surplus(const jobq__desk *desk, const jobq__seat *seat)
+{
+    size_t waiting = seat->out.count > 1 ? seat->out.count - 1 : 0;
+
+    if (seat->running_ms >= WORK_US / 1000 || !seat->open)
+        return seat->out.count > 0 ? waiting : 0;
+    return (double)waiting * desk->average_us >= STEAL_US ? (waiting + 1) / 2 : 0;
+}
+
+static void steal(jobq__desk *desk)
+{
+    jobq__seat *from = NULL;
+    size_t most = 0;
+
+    for (size_t i = 0; i < desk->seat_count; i++) {
+        size_t n = surplus(desk, &desk->seats[i]);
+
+        if (n > most) {
+            most = n;
+            from = &desk->seats[i];
+        }
+    }
+    if (from)
+        take_back_last(desk, from, most);
+}
+
+/* Children that leave, and those stuck with a long job, get rid of what they have not begun. */
+static void relieve(jobq__desk *desk)
+{
+    for (size_t i = 0; i < desk->seat_count; i++) {
+        jobq__seat *seat = &desk->seats[i];
+
+        if (seat->out.count > 0 && (!seat->open || (seat->out.count > 1 && seat->running_ms >= RUNNING_MS)))
+            jobq__give_revoke_all(desk, seat);
+    }
+}
+
+static void ring_children(jobq__desk *desk)
+{
+    for (size_t i = 0; i < desk->seat_count; i++)
+        if (desk->seats[i].news)
+            jobq__slot_wake(desk->seats[i].slot);
+}
+
+enum { HELD_MS = 250 /* what no child could take so long is for other workers */ };
+
+void jobq__give(jobq__desk *desk)
+{
+    relieve(desk);
+    if (desk->held.count == 0 && desk->s.idle_children > 0)
+        steal(desk);
+    if (desk->held.count > 0)
+        give_delicate(desk);
+    if (desk->held.count > 0) {
+        give_plain(desk);
+        jobq__give_return_held(desk, HELD_MS);
+    }
+    ring_children(desk);
+}
+
+/* ---- events ---------------------------------------------------------------------------------------------- */
+
+static bool is_listened(const jobq_worker *worker, const char *event)
+{
+    const char *name;
+
+    for (size_t i = 0; worker->listened && (name = jobq_event_list(i)) != NULL; i++)
+        if (strcmp(name, event) == 0)
+            return worker->listened >> i & 1;
+    return false;
+}
+
+static jobq__post *new_post(jobq__desk *desk)
+{
+    jobq__post *post = desk->post_count < POSTS_MAX ? jobq__zalloc(sizeof(*post)) : NULL;
+
+    if (!post)
+        return NULL;
+    if (desk->last_post)
+        desk->last_post->next = post;
+    else
+        desk->posts = post;
+    desk->last_post = post;
+    desk->post_count++;
+    return post;
+}
+
+/* At most once: an event that finds the queue full is dropped. */
+void jobq__give_post(jobq__desk *desk, const char *event, const jobq__ticket *ticket, int64_t took_ms, const jobq__fault *fault)
+{
+    jobq__job_message message = {0};
+    jobq__buf data = {0};
+    jobq__post *post;
+
+    if (!is_listened(desk->worker, event) || !(post = new_post(desk)))
+        return;
+    jobq__event_write(&data, ticket->handout, ticket->ending, &ticket->verdict, took_ms, fault);
+    fill_message(&message, ticket);
+    message.kind = JOBQ__MSG_EVENT;
+    message.handout = 0;
+    message.event_n = (uint32_t)strlen(event);
+    message.data_n = (uint32_t)data.n;
+    if (message.body_n > JOBQ__JOB_RING / 4)
+        message.body_n = 0;
+    jobq__buf_add(&post->bytes, &message, sizeof(message));
+    if (jobq__buf_reserve(&post->bytes, message.id_n + message.queue_n + message.name_n + message.header_n))
+        post->bytes.n = (size_t)(put_texts(post->bytes.p + post->bytes.n, &message, ticket) - post->bytes.p);
+    jobq__buf_add(&post->bytes, event, message.event_n);
+    jobq__buf_add(&post->bytes, data.p, data.n);
+    jobq__buf_add(&post->bytes, ticket->record ? ticket->record->body.p : NULL, (size_t)message.body_n);
+    jobq__buf_free(&data);
+}
+
+/* The child that gets to it first. */
+static jobq__seat *choose_listener(jobq__desk *desk)
+{
+    jobq__seat *best = NULL;
+
+    for (size_t i = 0; i < desk->seat_count; i++) {
+        jobq__seat *seat = &desk->seats[i];
+
+        if (seat->open && seat->running_ms < LONG_MS && (!best || seat->out.count < best->out.count))
+            best = seat;
+    }
+    return best;
+}
+
+void jobq__give_drop_post(jobq__desk *desk)
+{
+    jobq__post *post = desk->posts;
+
+    desk->posts = post->next;
+    if (!desk->posts)
+        desk->last_post = NULL;
+    desk->post_count--;
+    jobq__buf_free(&post->bytes);
+    jobq__free(post);
+}
+
+void jobq__give_posts(jobq__desk *desk)
+{
+    while (desk->posts) {
+        jobq__seat *seat = choose_listener(desk);
+        jobq__buf *bytes = &desk->posts->bytes;
+        void *p = seat && !bytes->failed ? jobq__ring_reserve(&seat->slot->jobs, jobq__slot_base(seat->slot), bytes->n) : NULL;
+
+        if (seat && !p && !bytes->failed && bytes->n < JOBQ__JOB_RING / 2)
+            return; /* its ring is full: later */
+        if (!seat)
+            return;
+        if (p) {
+            memcpy(p, bytes->p, bytes->n);
+            jobq__ring_publish(&seat->slot->jobs, bytes->n);
+            jobq__slot_wake(seat->slot);
+        }
+        jobq__give_drop_post(desk);
+    }
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking things up in a worker: announced handlers and what they say, names for its record, the text of a
+ * stop reason.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/worker.h"
+
+int jobq__worker_find_handler(const jobq_worker *worker, jobq_slice name, int32_t version)
+{
+    for (size_t i = 0; i < worker->handler_count; i++) {
+        const jobq__handler *h = &worker->handlers[i];
+
+        if (h->version == version && h->name_n == name.n && memcmp(h->name, name.p, name.n) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+const jobq_conf *jobq__worker_handler_conf(const jobq_worker *worker, int index)
+{
+    return index < 0 ? NULL : worker->handlers[index].conf;
+}
+
+int jobq_worker_find(const jobq_worker *worker, const jobq_job *job)
+{
+    return jobq__worker_find_handler(worker, job->name, job->version);
+}
+
+static const jobq_conf *conf_for(const jobq_worker *worker, const jobq_job *job)
+{
+    return jobq__worker_handler_conf(worker, jobq_worker_find(worker, job));
+}
+
+const char *jobq_worker_dont_retry(const jobq_worker *worker, const jobq_job *job, size_t i)
+{
+    const jobq_conf *conf = conf_for(worker, job);
+
+    if (!conf || !jobq__conf_given(conf, dont_retry))
+        conf = worker->run_conf ? worker->run_conf : worker->conf;
+    return i < conf->s.dont_retry.count ? conf->s.dont_retry.names[i] : NULL;
+}
+
+bool jobq_worker_maps_as_objects(const jobq_worker *worker, const jobq_job *job)
+{
+    const jobq_conf *conf = conf_for(worker, job);
+
+    return conf && conf->s.maps == 1;
+}
+
+void jobq__worker_names(const jobq_worker *worker, jobq__buf *out)
+{
+    for (size_t i = 0; i < worker->handler_count; i++) {
+        jobq__buf_add(out, worker->handlers[i].name, worker->handlers[i].name_n);
+        jobq__buf_addf(out, "@%d\n", (int)worker->handlers[i].version);
+    }
+}
+
+void jobq__worker_queues(const jobq_worker *worker, jobq__buf *out)
+{
+    for (size_t i = 0; i < worker->queue_count; i++) {
+        jobq__buf_adds(out, worker->queues[i]);
+        jobq__buf_addc(out, '\n');
+    }
+}
+
+#define STOP_TEXT(name, text) text,
+static const char *const stop_texts[] = {JOBQ__STOP_LIST(STOP_TEXT)};
+
+void jobq__worker_stop_text(const jobq__words *words, char *out, size_t size)
+{
+    const uint32_t reason = atomic_load(&words->stop_reason);
+    const char *text = stop_texts[reason < JOBQ__STOPS ? reason : JOBQ__STOP_NONE];
+    const char *gap = strstr(text, "%lld");
+
+    if (gap)
+        snprintf(out, size, "%.*s%lld%s", (int)(gap - text), text, (long long)atomic_load(&words->stop_number), gap + 4);
+    else
+        snprintf(out, size, "%s", text);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See output.h. The descriptor's description is shared with the shell and with children, so O_NONBLOCK is
+ * out of the question: poll says whether PIPE_BUF bytes can be written without waiting.
+ */
+#include "worker/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/error.h"
+
+enum { PENDING_MAX = 256 * 1024, LOOK_MS = 1000, LAST_WAIT_MS = 200 };
+
+void jobq__output_init(jobq__output *out, int fd)
+{
+    memset(out, 0, sizeof(*out));
+    out->fd = fd;
+}
+
+static int open_file(const char *path)
+{
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+}
+
+int jobq__output_open(jobq__output *out, const char *path)
+{
+    int fd = open_file(path);
+
+    if (fd < 0)
+        return jobq__error_set(JOBQ_EINVAL, "output \"%s\" could not be opened: %s", path, strerror(errno));
+    jobq__output_init(out, fd);
+    out->path = path;
+    jobq__fd_identify(fd, &out->identity);
+    return 0;
+}
+
+/* Log rotation renames the file: then a new one is begun under the old name. */
+static void reopen(jobq__output *out, int64_t mono_ms)
+{
+    struct stat st;
+    int fd;
+
+    if (!out->path || mono_ms - out->looked_ms < LOOK_MS)
+        return;
+    out->looked_ms = mono_ms;
+    if (stat(out->path, &st) == 0 && (uint64_t)st.st_ino == out->identity.inode && (uint64_t)st.st_dev == out->identity.device)
+        return;
+    fd = open_file(out->path);
+    if (fd < 0)
+        return;
+    close(out->fd);
+    out->fd = fd;
+    jobq__fd_identify(fd, &out->identity);
+}
+
+/* write, with the SIGPIPE it may raise taken away again: only if it was not pending before. */
+static ssize_t write_quietly(int fd, const char *p, size_t n)
+{
+    static const struct timespec now;
+    sigset_t pipe_set, before, pending;
+    ssize_t done;
+    int saved;
+
+    sigemptyset(&pipe_set);
+    sigaddset(&pipe_set, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
+    done = write(fd, p, n);
+    saved = errno;
+    if (done < 0 && saved == EPIPE && !sigismember(&pending, SIGPIPE))
+        while (sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+    return done;
+}
+
+/* As many whole lines as fit into one write; a longer line goes in pieces. */
+static size_t piece(const jobq__buf *pending)
+{
+    size_t n = pending->n < PIPE_BUF ? pending->n : PIPE_BUF;
+    const char *end = memrchr(pending->p, '\n', n);
+
+    return end ? (size_t)(end - pending->p) + 1 : n;
+}
+
+static int64_t count_lines(const char *p, size_t n)
+{
+    int64_t lines = 0;
+
+    for (const char *end = p + n; (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
+        lines++;
+    return lines;
+}
+
+static void drop_all(jobq__output *out)
+{
+    out->dropped += count_lines(out->pending.p, out->pending.n);
+    jobq__buf_reset(&out->pending);
+}
+
+static void write_pending(jobq__output *out, int wait_ms)
+{
+    jobq__buf *pending = &out->pending;
+    struct pollfd p = {.fd = out->fd, .events = POLLOUT};
+
+    while (pending->n > 0) {
+        ssize_t n;
+
+        if (poll(&p, 1, wait_ms) <= 0 || !(p.revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)))
+            return;
+        n = write_quietly(out->fd, pending->p, piece(pending));
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            return;
+        if (n <= 0) { /* nobody reads, or no space: what we hold is lost, later lines get their own try */
+            drop_all(out);
+            return;
+        }
+        pending->n -= (size_t)n;
+        memmove(pending->p, pending->p + n, pending->n);
+    }
+}
+
+static void say_dropped(jobq__output *out)
+{
+    if (out->dropped == 0 || out->pending.n > PENDING_MAX / 2)
+        return;
+    jobq__buf_addf(&out->pending, "%lld lines dropped\n", (long long)out->dropped);
+    out->dropped = 0;
+}
+
+void jobq__output_line(jobq__output *out, const char *text, size_t n)
+{
+    if (out->pending.n + n + 1 > PENDING_MAX)
+        write_pending(out, 0);
+    say_dropped(out);
+    if (out->pending.n + n + 1 > PENDING_MAX || !jobq__buf_reserve(&out->pending, n + 2)) {
+        out->pending.failed = false;
+        out->dropped++;
+        return;
+    }
+    jobq__buf_add(&out->pending, text, n);
+    jobq__buf_addc(&out->pending, '\n');
+}
+
+void jobq__output_flush(jobq__output *out, int64_t mono_ms)
+{
+    if (out->pending.n == 0)
+        return;
+    reopen(out, mono_ms);
+    write_pending(out, 0);
+}
+
+void jobq__output_close(jobq__output *out)
+{
+    write_pending(out, LAST_WAIT_MS);
+    jobq__buf_free(&out->pending);
+    if (out->path)
+        close(out->fd);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A bounded writer for lines: never blocks, never changes the descriptor's flags, and neither a broken pipe
+ * nor a full disk stops its owner. What does not fit in time is dropped and counted.
+ */
+#ifndef JOBQ_WORKER_OUTPUT_H
+#define JOBQ_WORKER_OUTPUT_H
+
+#include "util/buf.h"
+#include "util/fd.h"
+
+typedef struct {
+    jobq__buf pending;    /* whole lines */
+    const char *path;     /* of a file of our own, reopened when it was renamed; NULL: a descriptor of others */
+    jobq__fd_identity identity;
+    int fd;
+    int64_t dropped;      /* lines, since the last that said so */
+    int64_t looked_ms;    /* when we last looked whether the file is still there */
+} jobq__output;
+
+void jobq__output_init(jobq__output *out, int fd);
+int jobq__output_open(jobq__output *out, const char *path); /* path is borrowed */
+/* One line without its end. */
+void jobq__output_line(jobq__output *out, const char *text, size_t n);
+/* Writes what can be written at once. */
+void jobq__output_flush(jobq__output *out, int64_t mono_ms);
+/* The last try: waits a moment for a slow reader. */
+void jobq__output_close(jobq__output *out);
+
+#endif

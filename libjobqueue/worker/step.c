@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loop's policy: what to do next. Pure: no clock, no store, no memory. The limits that end a worker are
+ * one table in the order of rule G4, the things to do another in the order they are carried out.
+ */
+#include "worker/step.h"
+
+#include "worker/shared.h"
+
+enum { LOOK_MS = 50 /* while jobs are out */, LONGEST_WAIT_MS = 10000,
+       PATIENCE_MS = 5000 /* with a store that is away when there is nothing to lose */ };
+
+static bool is_retrying(const jobq__situation *s)
+{
+    return s->reserve_failures > 0 && s->now_ms < s->retry_at_ms;
+}
+
+static bool is_maintenance_due(const jobq__situation *s)
+{
+    return s->maintain_at_ms > 0 && s->now_ms >= s->maintain_at_ms;
+}
+
+static bool is_at_rest(const jobq__situation *s)
+{
+    return s->jobs_out == 0 && s->held == 0 && s->unsettled == 0;
+}
+
+/* Nothing ready and nothing running here (rule G3); a promotion that is due counts as ready. */
+static bool is_empty(const jobq__situation *s)
+{
+    return s->store_empty && !s->woken && !s->paused && s->reserve_failures == 0 && is_at_rest(s) && !is_maintenance_due(s);
+}
+
+/* ---- limits: why a worker ends by itself ------------------------------------------------------------- */
+
+static bool over_max_jobs(const jobq__situation *s)
+{
+    return s->max_jobs > 0 && s->jobs_run >= s->max_jobs;
+}
+
+static bool over_max_time(const jobq__situation *s)
+{
+    return s->max_time_ms > 0 && s->now_ms - s->started_ms >= s->max_time_ms;
+}
+
+static bool has_nothing_left(const jobq__situation *s)
+{
+    if ((s->stop_when_empty || (s->once && s->jobs_run == 0)) && is_empty(s))
+        return true;
+    return s->stop_when_empty_for_ms > 0 && s->empty_since_ms > 0 && is_empty(s) &&
+           s->now_ms - s->empty_since_ms >= s->stop_when_empty_for_ms;
+}
+
+static bool ran_the_one(const jobq__situation *s)
+{
+    return s->once && s->jobs_run >= 1;
+}
+
+static bool is_unreadable(const jobq__situation *s)
+{
+    return s->max_reserve_failures > 0 && s->reserve_failures >= s->max_reserve_failures;
+}
+
+static int64_t number_of_jobs(const jobq__situation *s)
+{
+    return s->jobs_run;
+}
+
+static int64_t number_of_seconds(const jobq__situation *s)
+{
+    return (s->now_ms - s->started_ms) / 1000;
+}
+
+static int64_t number_of_failures(const jobq__situation *s)
+{
+    return s->reserve_failures;
+}
+
+static const struct {
+    uint32_t reason;
+    int exit_code;
+    bool (*reached)(const jobq__situation *s);
+    int64_t (*number)(const jobq__situation *s);
+} limits[] = {
+    {JOBQ__STOP_MAX_JOBS, 0, over_max_jobs, number_of_jobs},
+    {JOBQ__STOP_MAX_TIME, 0, over_max_time, number_of_seconds},
+    {JOBQ__STOP_EMPTY, 0, has_nothing_left, NULL},
+    {JOBQ__STOP_ONCE, 0, ran_the_one, NULL},
+    {JOBQ__STOP_UNREADABLE, 1, is_unreadable, number_of_failures},
+};
+
+static void judge_limits(const jobq__situation *s, jobq__step *out)
+{
+    for (size_t i = 0; s->stop == JOBQ__GO && i < sizeof(limits) / sizeof(limits[0]); i++) {
+        if (!limits[i].reached(s))
+            continue;
+        out->stop_reason = limits[i].reason;
+        out->stop_number = limits[i].number ? limits[i].number(s) : 0;
+        out->exit_code = limits[i].exit_code;
+        return;
+    }
+}
+
+/* ---- the steps ----------------------------------------------------------------------------------------- */
+
+/* How many more jobs the limits allow to be taken; never more than max_jobs in all, one with `once`. */
+static int64_t allowed(const jobq__situation *s)
+{
+    int64_t most = s->once ? 1 : s->max_jobs > 0 ? s->max_jobs : INT64_MAX;
+    int64_t taken = s->jobs_run + s->jobs_out + s->held;
+
+    return most > taken ? most - taken : 0;
+}
+
+static int64_t wanted(const jobq__situation *s)
+{
+    int64_t room = s->prefetch || s->room < s->idle_children ? s->room : s->idle_children;
+    int64_t most = allowed(s);
+    int64_t want = room - s->held;
+
+    if (s->stop != JOBQ__GO || s->paused || s->now_ms < s->rest_until_ms)
+        return 0;
+    return want <= 0 ? 0 : want < most ? want : most;
+}
+
+static void judge_renewal(const jobq__situation *s, jobq__step *out)
+{
+    out->renew = s->now_ms >= s->renew_at_ms && !is_retrying(s);
+}
+
+static void judge_maintenance(const jobq__situation *s, jobq__step *out)
+{
+    out->maintain = s->stop == JOBQ__GO && is_maintenance_due(s) && !is_retrying(s);
+}
+
+static void judge_exchange(const jobq__situation *s, jobq__step *out)
+{
+    int64_t want = wanted(s);
+    bool look = want > 0 && (!s->store_empty || s->woken);
+    bool settle = s->unsettled > 0 && s->now_ms >= s->linger_until_ms;
+
+    if (is_retrying(s))
+        return;
+    out->exchange = look || settle;
+    out->want = out->exchange ? want : 0;
+}
+
+static void judge_give_back(const jobq__situation *s, jobq__step *out)
+{
+    out->give_back = (s->stop != JOBQ__GO || s->paused) && (s->held > 0 || s->jobs_out > 0);
+}
+
+/* In an outage results are worth one more lease of waiting. Unstarted jobs are not: they come back by
+ * themselves when our lease has run out. */
+static void judge_end(const jobq__situation *s, jobq__step *out)
+{
+    bool away = s->reserve_failures > 0;
+    int64_t idle_ms = s->idle_since_ms > 0 ? s->now_ms - s->idle_since_ms : 0;
+
+    if (s->stop == JOBQ__GO || s->jobs_out > 0)
+        return;
+    if (away && s->results > 0)
+        out->give_up = idle_ms >= s->lease_ms;
+    else if (away)
+        out->finished = is_unreadable(s) || idle_ms >= PATIENCE_MS;
+    else
+        out->finished = s->unsettled == 0 && s->held == 0;
+    if (out->give_up)
+        out->exit_code = 1;
+}
+
+static void sooner(int64_t *wait_ms, const jobq__situation *s, int64_t at_ms)
+{
+    int64_t left = at_ms - s->now_ms;
+
+    if (at_ms > 0 && left < *wait_ms)
+        *wait_ms = left > 0 ? left : 0;
+}
+
+static bool is_pending(const jobq__step *out)
+{
+    return out->renew || out->maintain || out->exchange || out->give_up || out->finished || out->stop_reason;
+}
+
+/* When the store is to be called next. */
+static void wait_for_calls(const jobq__situation *s, int64_t *wait)
+{
+    if (s->reserve_failures > 0) {
+        sooner(wait, s, s->retry_at_ms);
+        return;
+    }
+    sooner(wait, s, s->renew_at_ms);
+    if (s->stop == JOBQ__GO)
+        sooner(wait, s, s->maintain_at_ms);
+    if (s->unsettled > 0)
+        sooner(wait, s, s->linger_until_ms);
+}
+
+/* When a limit is reached by time alone. */
+static void wait_for_limits(const jobq__situation *s, int64_t *wait)
+{
+    if (s->stop != JOBQ__GO)
+        return;
+    if (s->max_time_ms > 0)
+        sooner(wait, s, s->started_ms + s->max_time_ms);
+    if (s->stop_when_empty_for_ms > 0 && s->empty_since_ms > 0)
+        sooner(wait, s, s->empty_since_ms + s->stop_when_empty_for_ms);
+}
+
+static void judge_wait(const jobq__situation *s, jobq__step *out)
+{
+    int64_t wait = s->jobs_out > 0 ? LOOK_MS : LONGEST_WAIT_MS;
+
+    out->wait_store = s->store_empty && !s->woken && s->reserve_failures == 0 && s->unsettled == 0 && wanted(s) > 0;
+    if (s->rest_until_ms > s->now_ms)
+        sooner(&wait, s, s->rest_until_ms);
+    wait_for_calls(s, &wait);
+    wait_for_limits(s, &wait);
+    out->wait_ms = is_pending(out) ? 0 : wait;
+}
+
+static void (*const steps[])(const jobq__situation *s, jobq__step *out) = {
+    judge_limits, judge_renewal, judge_maintenance, judge_exchange, judge_give_back, judge_end, judge_wait,
+};
+
+void jobq__step_decide(const jobq__situation *s, jobq__step *out)
+{
+    static const jobq__step nothing;
+
+    *out = nothing;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+        steps[i](s, out);
+}
+
+int64_t jobq__step_backoff_ms(int64_t failures, double unit)
+{
+    int64_t wait = failures >= 6 ? 30000 : failures < 1 ? 1000 : (int64_t)1000 << (failures - 1);
+
+    return wait + (int64_t)((double)wait / 4 * unit);
+}

@@ -1,0 +1,26 @@
+<?php
+
+/** @generate-class-entries */
+
+namespace JobQueue;
+
+/**
+ * Makes a class a job: its constructor parameters are the payload.
+ *
+ * @strict-properties
+ */
+final class AsJob
+{
+    public readonly string $name;
+    public readonly ?string $queue;
+    public readonly ?int $tries;
+    public readonly int|float|null $timeout;
+    public readonly int|float|array|string|null $backoff;
+    public readonly ?int $priority;
+    public readonly int|float|null $delay;
+    public readonly int|float|string|null $expires;
+    public readonly int $version;
+    public readonly ?string $unique;
+
+    public function __construct(string $name, ?string $queue = null, ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, ?int $priority = null, int|float|null $delay = null, int|float|string|null $expires = null, int $version = 1, ?string $unique = null) {}
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Queue::jobs and dead, which list, and retry and forget, which mend dead jobs (rule F4).
+ */
+#include "php_jobqueue.h"
+
+/* ---- lists ---------------------------------------------------------------------------------------------- */
+
+static void return_list(int rc, jobq_list *list, zval *return_value)
+{
+    if (rc < 0) {
+        php_jobq_throw_last();
+        return;
+    }
+    size_t count = jobq_list_count(list);
+    array_init_size(return_value, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        zval info;
+        php_jobq_job_info_make(&info, jobq_list_get(list, i));
+        add_next_index_zval(return_value, &info);
+    }
+    jobq_list_free(list);
+}
+
+static bool check_limit(zend_long limit)
+{
+    if (limit < 1 || limit > 1000) {
+        php_jobq_throw_usage("limit must be between 1 and 1000, " ZEND_LONG_FMT " given", limit);
+        return false;
+    }
+    return true;
+}
+
+ZEND_METHOD(JobQueue_Queue, jobs)
+{
+    zend_string *name;
+    zval *state_object;
+    zend_long limit = 50;
+    char *after = NULL;
+    size_t after_n;
+    jobq_state state;
+    jobq_list *list = NULL;
+    ZEND_PARSE_PARAMETERS_START(2, 4)
+        Z_PARAM_STR(name)
+        Z_PARAM_OBJECT_OF_CLASS(state_object, php_jobq_ce_state)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_LONG(limit)
+        Z_PARAM_PATH_OR_NULL(after, after_n)
+    ZEND_PARSE_PARAMETERS_END();
+    php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
+    if (!queue || !check_limit(limit)) {
+        RETURN_THROWS();
+    }
+    if (!php_jobq_state_value(Z_OBJ_P(state_object), &state)) {
+        php_jobq_throw_last();
+        RETURN_THROWS();
+    }
+    int rc = jobq_queue_jobs(queue->queue, ZSTR_VAL(name), ZSTR_LEN(name), state, (size_t)limit, after, &list);
+    return_list(rc, list, return_value);
+}
+
+/* ---- filters ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    char *queue, *name, *reason;
+    double older_than;
+    bool no_age;
+} filter_arguments;
+
+static zend_result make_filter(const filter_arguments *a, jobq_filter *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->size = sizeof(*out);
+    out->queue = a->queue;
+    out->name = a->name;
+    out->reason = a->reason;
+    return a->no_age ? SUCCESS : php_jobq_seconds(a->older_than, "olderThan", &out->older_than_ms);
+}
+
+ZEND_METHOD(JobQueue_Queue, dead)
+{
+    filter_arguments a = { .no_age = true };
+    size_t queue_n, name_n, reason_n, after_n;
+    zend_long limit = 50;
+    char *after = NULL;
+    jobq_filter filter;
+    jobq_list *list = NULL;
+    ZEND_PARSE_PARAMETERS_START(0, 6)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_PATH_OR_NULL(a.queue, queue_n)
+        Z_PARAM_PATH_OR_NULL(a.name, name_n)
+        Z_PARAM_PATH_OR_NULL(a.reason, reason_n)
+        Z_PARAM_DOUBLE_OR_NULL(a.older_than, a.no_age)
+        Z_PARAM_LONG(limit)
+        Z_PARAM_PATH_OR_NULL(after, after_n)
+    ZEND_PARSE_PARAMETERS_END();
+    php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
+    if (!queue || !check_limit(limit) || make_filter(&a, &filter) == FAILURE) {
+        RETURN_THROWS();
+    }
+    int rc = jobq_queue_dead(queue->queue, &filter, (size_t)limit, after, &list);
+    return_list(rc, list, return_value);
+}
+
+/* ---- retry, forget --------------------------------------------------------------------------------------------- */
+
+static zend_result read_ids(HashTable *list, const char **ids)
+{
+    zval *id;
+    size_t i = 0;
+    ZEND_HASH_FOREACH_VAL(list, id) {
+        ZVAL_DEREF(id);
+        if (Z_TYPE_P(id) != IS_STRING) {
+            php_jobq_throw_type("ids: a list of strings is expected, %s in it", zend_zval_type_name(id));
+            return FAILURE;
+        }
+        ids[i++] = Z_STRVAL_P(id);
+    } ZEND_HASH_FOREACH_END();
+    return SUCCESS;
+}
+
+/* The known ones are done by now; the others are named. */
+static void throw_left_over(const char *const *ids, size_t n, const int *results)
+{
+    zval list;
+    const char *first = NULL;
+    int why = 0;
+    array_init(&list);
+    for (size_t i = 0; i < n; i++) {
+        if (results[i] < 0) {
+            why = first ? why : results[i];
+            first = first ? first : ids[i];
+            add_next_index_string(&list, ids[i]);
+        }
+    }
+    uint32_t count = zend_hash_num_elements(Z_ARRVAL(list));
+    if (count > 0) {
+        php_jobq_throw_not_found(&list, "%s \"%s\"%s", why == JOBQ_EEXISTS ? "another job holds the unique key of dead job" : "no dead job has the id",
+                                 first, count > 1 ? " (and others)" : "");
+    }
+    zval_ptr_dtor(&list);
+}
+
+static void mend_ids(php_jobq_queue *queue, int what, HashTable *list, bool dry_run, zval *return_value)
+{
+    size_t n = zend_hash_num_elements(list);
+    const char **ids = safe_emalloc(n, sizeof(*ids), 0);
+    int *results = safe_emalloc(n, sizeof(*results), 0);
+    if (read_ids(list, ids) == SUCCESS) {
+        int64_t done = jobq_queue_mend_ids(queue->queue, what, ids, n, dry_run, results);
+        if (done < 0) {
+            php_jobq_throw_last();
+        } else {
+            RETVAL_LONG((zend_long)done);
+            throw_left_over(ids, n, results);
+        }
+    }
+    efree(ids);
+    efree(results);
+}
+
+static void mend_filtered(php_jobq_queue *queue, int what, const filter_arguments *a, bool all, bool dry_run, zval *return_value)
+{
+    jobq_filter filter;
+    if (make_filter(a, &filter) == FAILURE) {
+        return;
+    }
+    if (!all && !a->queue && !a->name && !a->reason && a->no_age) {
+        php_jobq_throw_usage("give ids, a filter (queue, name, reason, olderThan), or all: true");
+        return;
+    }
+    int64_t done = jobq_queue_mend(queue->queue, what, &filter, dry_run, NULL, NULL, NULL);
+    if (done < 0) {
+        php_jobq_throw_last();
+        return;
+    }
+    RETVAL_LONG((zend_long)done);
+}
+
+static void mend(INTERNAL_FUNCTION_PARAMETERS, int what)
+{
+    filter_arguments a = { .no_age = true };
+    size_t queue_n, name_n, reason_n;
+    HashTable *list = (HashTable *)&zend_empty_array;
+    zend_string *one = NULL;
+    bool all = false, dry_run = false;
+    ZEND_PARSE_PARAMETERS_START(0, 7)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_ARRAY_HT_OR_STR(list, one)
+        Z_PARAM_PATH_OR_NULL(a.queue, queue_n)
+        Z_PARAM_PATH_OR_NULL(a.name, name_n)
+        Z_PARAM_PATH_OR_NULL(a.reason, reason_n)
+        Z_PARAM_DOUBLE_OR_NULL(a.older_than, a.no_age)
+        Z_PARAM_BOOL(all)
+        Z_PARAM_BOOL(dry_run)
+    ZEND_PARSE_PARAMETERS_END();
+    php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
+    zval single;
+    if (!queue) {
+        RETURN_THROWS();
+    }
+    ZVAL_UNDEF(&single);
+    if (one) {
+        array_init(&single);
+        add_next_index_str(&single, zend_string_copy(one));
+        list = Z_ARRVAL(single);
+    }
+    bool by_id = zend_hash_num_elements(list) > 0;
+    if (by_id && (all || a.queue || a.name || a.reason || !a.no_age)) {
+        php_jobq_throw_usage("give either ids or a filter, not both");
+    } else if (by_id) {
+        mend_ids(queue, what, list, dry_run, return_value);
+    } else {
+        mend_filtered(queue, what, &a, all, dry_run, return_value);
+    }
+    zval_ptr_dtor(&single);
+}
+
+ZEND_METHOD(JobQueue_Queue, retry)
+{
+    mend(INTERNAL_FUNCTION_PARAM_PASSTHRU, JOBQ_DEAD_RETRY);
+}
+
+ZEND_METHOD(JobQueue_Queue, forget)
+{
+    mend(INTERNAL_FUNCTION_PARAM_PASSTHRU, JOBQ_DEAD_FORGET);
+}

@@ -1,0 +1,41 @@
+<?php
+
+/** @generate-class-entries */
+
+namespace JobQueue;
+
+/**
+ * A job as it stands in the store.
+ *
+ * @strict-properties
+ * @not-serializable
+ */
+final class JobInfo
+{
+    public readonly string $id;
+    public readonly string $name;
+    public readonly string $queue;
+    public readonly int $version;
+    public readonly State $state;
+    public readonly int $attempt;
+    public readonly int $failures;
+    public readonly int $crashes;
+    public readonly int $releases;
+    public readonly int $deliveries;
+    public readonly int $losses;
+    public readonly int $priority;
+    public readonly mixed $payload;
+    public readonly ?string $payloadError;
+    public readonly array $context;
+    public readonly array $options;
+    public readonly \DateTimeImmutable $enqueuedAt;
+    public readonly ?\DateTimeImmutable $availableAt;
+    public readonly ?\DateTimeImmutable $reservedUntil;
+    public readonly ?string $reservedBy;
+    public readonly ?\DateTimeImmutable $diedAt;
+    public readonly ?string $reason;
+    public readonly ?array $lastError;
+    public readonly array $history;
+
+    private function __construct() {}
+}

@@ -1,0 +1,14 @@
+<?php
+
+/** @generate-class-entries */
+
+namespace JobQueue;
+
+enum State: string
+{
+    case Ready = "ready";
+    case Delayed = "delayed";
+    case Reserved = "reserved";
+    case Done = "done";
+    case Dead = "dead";
+}

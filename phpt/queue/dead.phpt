@@ -1,0 +1,75 @@
+--TEST--
+dead, retry, forget: pages, filters, what cannot be done (rules F1, F4)
+--EXTENSIONS--
+jobqueue
+--FILE--
+<?php
+require __DIR__ . '/../_util/util.inc';
+use JobQueue\{Queue, State};
+
+$queue = new Queue(store());
+$ids = [];
+foreach (['a', 'a', 'b', 'c', 'u'] as $i => $name) {
+    $ids[] = $queue->push($name, ['i' => $i], queue: $i < 3 ? 'one' : 'two', unique: $name === 'u' ? 'key' : null);
+}
+while ($job = $queue->reserve('one,two')) {
+    $job->fail("no $job->name");
+}
+$names = fn (array $list) => implode(' ', array_map(fn ($info) => $info->name, $list));
+echo $names($queue->dead()), ' | ', $names($queue->dead('one')), ' | ', $names($queue->dead(name: 'a')), ' | ',
+    $names($queue->dead(reason: 'failed_by_handler', limit: 2)), ' | ', $names($queue->dead(olderThan: 3600)), "\n";
+echo $queue->stats('one')->dead, ' ', $queue->stats('two')->dead, "\n";
+
+refused(fn () => $queue->retry());
+refused(fn () => $queue->retry([]));
+refused(fn () => $queue->retry('x', name: 'a'));
+var_dump($queue->retry(name: 'a', dryRun: true), $queue->stats('one')->ready);
+var_dump($queue->retry(name: 'a'), $queue->stats('one')->ready);
+$info = $queue->find($ids[0]);
+var_dump($info->state, $info->failures, $info->payload);
+try {
+    $queue->forget([$ids[2], 'unknown', $ids[0]]);
+} catch (JobQueue\NotFound $e) {
+    echo $e->getMessage(), ' ', var_export($e->ids === ['unknown', $ids[0]], true), "\n";
+}
+var_dump($queue->find($ids[2]), $queue->find($ids[0])?->state->value);
+
+// its unique key is held: skipped and reported
+$queue->push('u', null, queue: 'two', unique: 'key');
+try {
+    $queue->retry($ids[4]);
+} catch (JobQueue\NotFound $e) {
+    var_dump($e->ids === [$ids[4]], str_contains($e->getMessage(), 'unique key'));
+}
+var_dump($queue->retry(all: true), $queue->forget(all: true), count($queue->jobs('two', State::Ready)));
+refused(fn () => $queue->dead(limit: 0));
+refused(fn () => $queue->dead(olderThan: -1));
+echo refused_as(fn () => $queue->dead(reason: 'whatever')), "\n";
+?>
+--EXPECT--
+u c b a a | b a a | a a | u c | 
+3 2
+ValueError: give ids, a filter (queue, name, reason, olderThan), or all: true
+ValueError: give ids, a filter (queue, name, reason, olderThan), or all: true
+ValueError: give either ids or a filter, not both
+int(2)
+int(0)
+int(2)
+int(2)
+enum(JobQueue\State::Ready)
+int(0)
+array(1) {
+  ["i"]=>
+  int(0)
+}
+no dead job has the id "unknown" (and others) true
+NULL
+string(5) "ready"
+bool(true)
+bool(true)
+int(1)
+int(1)
+int(2)
+ValueError: limit must be between 1 and 1000, 0 given
+ValueError: olderThan must be a number of seconds, 0 or more
+ValueError

@@ -1,0 +1,33 @@
+--TEST--
+job.pushed: after the store has confirmed; a throwing listener changes nothing (rule M2)
+--EXTENSIONS--
+jobqueue
+--INI--
+error_log=
+log_errors_max_len=0
+--FILE--
+<?php
+require __DIR__ . '/../_util/util.inc';
+use JobQueue\{Event, Queue};
+
+$queue = new Queue('memory:');
+$queue->on('job.pushed', function (Event $e) use ($queue) {
+    echo "$e->name {$e->data['name']} ", strlen($e->data['id']), " $e->connection ", var_export($e->job, true), ' ', $queue->stats('default')->ready, "\n";
+});
+ini_set('error_log', '/dev/null');
+$queue->on('job.pushed', fn () => throw new DomainException('listener'));
+echo strlen($queue->push('a')), "\n";
+$queue->pushMany([['b'], ['c', fn () => 1]]);
+refused(fn () => $queue->on('job.done', 'strlen'));
+refused(fn () => $queue->on('job.processed', 'strlen'));
+// a listener that holds the queue is a cycle the collector finds
+$queue = null;
+var_dump(gc_collect_cycles() > 0);
+?>
+--EXPECT--
+job.pushed a 36 default NULL 1
+36
+job.pushed b 36 default NULL 2
+ValueError: unknown event "job.done"; a Queue has job.pushed
+ValueError: unknown event "job.processed"; a Queue has job.pushed
+bool(true)

@@ -1,0 +1,860 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The contract on SQLite, and what only a file can show: modes, locks, full disks, forks, other programs.
+ */
+#include "contract/contract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/fd.h"
+
+static char dsn[400], path[256];
+static int files;
+
+static const char *fresh_dsn(void)
+{
+    snprintf(path, sizeof(path), "%s/queue-%d.db", jobq_test_folder(), ++files);
+    snprintf(dsn, sizeof(dsn), "sqlite://%s?synchronous=normal&read_timeout=5", path);
+    return dsn;
+}
+
+/* Another program's look at the file. */
+static int64_t ask(const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    int64_t value;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    value = sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return value;
+}
+
+/* Every live job stands in exactly one place, and every place belongs to a live job. */
+static void check_places(void)
+{
+    assert_int_equal(ask("WITH p(seq) AS (SELECT seq FROM jobqueue_ready UNION ALL SELECT seq FROM jobqueue_taken UNION ALL SELECT "
+                         "seq FROM jobqueue_delayed UNION ALL SELECT seq FROM jobqueue_held) SELECT (SELECT count(*) FROM p) - "
+                         "(SELECT count(*) FROM jobqueue_job WHERE state=0) + (SELECT count(*) FROM p WHERE seq NOT IN (SELECT seq "
+                         "FROM jobqueue_job WHERE state=0)) + (SELECT count(*) - count(DISTINCT seq) FROM p) + (SELECT count(*) FROM "
+                         "jobqueue_history WHERE seq NOT IN (SELECT seq FROM jobqueue_job)) + (SELECT count(*) FROM jobqueue_error "
+                         "WHERE seq NOT IN (SELECT seq FROM jobqueue_job))"),
+                     0);
+}
+
+static bool is_intact(void)
+{
+    return ask("SELECT count(*) FROM pragma_integrity_check WHERE integrity_check='ok'") == 1;
+}
+
+/* ---- the file --------------------------------------------------------------------------------------------------- */
+
+static mode_t mode_of(const char *suffix)
+{
+    char name[300];
+    struct stat st;
+
+    snprintf(name, sizeof(name), "%s%s", path, suffix);
+    assert_int_equal(stat(name, &st), 0);
+    return st.st_mode & 0777;
+}
+
+/* rule P2. */
+static void test_p2_file_is_private(void **state)
+{
+    mode_t old = umask(0);
+
+    (void)state;
+    push_job("a", "q");
+    umask(old);
+    assert_int_equal(mode_of(""), 0600);
+    assert_int_equal(mode_of("-wal"), 0600);
+    assert_int_equal(mode_of("-shm"), 0600);
+}
+
+static void test_bad_files(void **state)
+{
+    char text[512];
+    jobq__store *other;
+    int64_t now_ms;
+    FILE *f;
+
+    (void)state;
+    snprintf(text, sizeof(text), "sqlite://%s", jobq_test_folder());
+    other = contract_open(text);
+    assert_code(jobq__store_now(other, &now_ms), JOBQ_ECONF);
+    assert_said("folder");
+    jobq__store_free(other);
+    snprintf(text, sizeof(text), "sqlite://%s/none/q.db", jobq_test_folder());
+    other = contract_open(text);
+    assert_code(jobq__store_now(other, &now_ms), JOBQ_ECONNECT);
+    assert_said("folder does not exist");
+    assert_true(jobq_error_is_retryable(jobq_error_last()));
+    jobq__store_free(other);
+    snprintf(text, sizeof(text), "%s/text.db", jobq_test_folder());
+    f = fopen(text, "w");
+    for (int i = 0; i < 500; i++)
+        fputs("this is no database\n", f);
+    fclose(f);
+    snprintf(text, sizeof(text), "sqlite://%s/text.db", jobq_test_folder());
+    other = contract_open(text);
+    assert_code(jobq__store_now(other, &now_ms), JOBQ_ECONF);
+    assert_said("not an sqlite database");
+    assert_true(jobq_error_is_fatal(jobq_error_last()));
+    jobq__store_free(other);
+}
+
+static void test_migrate_false(void **state)
+{
+    char text[512];
+    jobq__store *other;
+    int64_t now_ms;
+
+    (void)state;
+    snprintf(text, sizeof(text), "sqlite://%s/absent.db?migrate=false", jobq_test_folder());
+    other = contract_open(text);
+    assert_code(jobq__store_now(other, &now_ms), JOBQ_ECONF);
+    assert_said("jobqueue migrate");
+    assert_ok(jobq__store_schema(other)); /* asked for by name it is made */
+    assert_ok(jobq__store_now(other, &now_ms));
+    jobq__store_free(other);
+}
+
+static void execute(const char *sql)
+{
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 20000);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+static void test_newer_schema(void **state)
+{
+    jobq_push item = job_item("b", "q");
+
+    (void)state;
+    push_job("a", "q");
+    jobq__store_disconnect(store);
+    execute("UPDATE jobqueue_schema SET version=999");
+    assert_code(jobq__store_push(store, &item, 1), JOBQ_ECONF);
+    assert_said("schema version 999 is newer than this library's");
+    assert_true(jobq_error_is_fatal(jobq_error_last()));
+}
+
+/* The tables live beside an application's own. */
+static void test_in_an_application_database(void **state)
+{
+    (void)state;
+    execute("CREATE TABLE jobs(id); PRAGMA user_version=42");
+    push_job("a", "q");
+    assert_int_equal(ask("PRAGMA user_version"), 42);
+    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs"), 1);
+}
+
+/* rule N6. */
+static void test_n6_view(void **state)
+{
+    jobq_push json = job_item("json", "mail"), later = job_item("later", "mail");
+
+    (void)state;
+    json.header = TEXT("\1j");
+    json.body = TEXT("{\"a\":1}");
+    later.delay_ms = 100000;
+    push_item(&json);
+    push_item(&later);
+    push_job("held", "r");
+    reserve_one("worker-1", "r", "held");
+    push_job("dead", "d");
+    {
+        jobq_settlement s = settlement(reserve_one("w", "d", "dead"), JOBQ_OP_DEAD);
+
+        s.reason = 1;
+        settle_with("w", &s);
+    }
+    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE id='json' AND state='ready' AND queue='mail' AND "
+                         "json_extract(payload, '$.a')=1 AND enqueued_at LIKE '20__-__-__ __:__:__%'"),
+                     1);
+    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE id='later' AND state='delayed' AND payload='626F6479'"), 1);
+    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE state='reserved' AND reserved_by='worker-1' AND deliveries=1"), 1);
+    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE state='dead' AND reason='attempts_exhausted' AND died_at>''"), 1);
+}
+
+/* ---- outages ---------------------------------------------------------------------------------------------------- */
+
+static void test_locked_beyond_the_deadline(void **state)
+{
+    jobq_push item = job_item("b", "q");
+    sqlite3 *db = NULL;
+    jobq__store *hasty;
+    char text[512];
+    int64_t began;
+
+    (void)state;
+    push_job("a", "q");
+    snprintf(text, sizeof(text), "sqlite://%s?read_timeout=0.3", path);
+    hasty = contract_open(text);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    began = jobq__clock_mono_ms();
+    assert_code(jobq__store_push(hasty, &item, 1), JOBQ_EBUSY);
+    assert_true(jobq__clock_mono_ms() - began >= 300);
+    assert_true(jobq_error_is_retryable(jobq_error_last()));
+    assert_said("locked");
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_close(db);
+    assert_ok(jobq__store_push(hasty, &item, 1));
+    assert_int_equal(item.result, 0);
+    jobq__store_free(hasty);
+    check_places();
+}
+
+/* A file that was deleted or replaced is an outage, not a place where pushes vanish. */
+static void test_file_vanishes(void **state)
+{
+    jobq_push item = job_item("b", "q");
+    char side[300];
+
+    (void)state;
+    push_job("a", "q");
+    unlink(path);
+    snprintf(side, sizeof(side), "%s-wal", path);
+    unlink(side);
+    snprintf(side, sizeof(side), "%s-shm", path);
+    unlink(side);
+    assert_code(jobq__store_push(store, &item, 1), JOBQ_EIO);
+    assert_said("deleted or replaced");
+    assert_true(jobq_error_is_retryable(jobq_error_last()));
+    assert_ok(jobq__store_push(store, &item, 1)); /* made anew */
+    assert_null(find_job("a"));
+    assert_non_null(find_job("b"));
+}
+
+static void test_wait_notices_deletion(void **state)
+{
+    jobq_slice q = TEXT("q");
+    jobq_wait w = {.queues = &q, .queue_count = 1, .timeout_ms = 30000, .poll_ms = 1000, .wake_fd = -1};
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(count_jobs("q").ready, 0);
+    pid = fork();
+    if (pid == 0) {
+        usleep(100000);
+        unlink(path);
+        _exit(0);
+    }
+    assert_code(jobq__store_wait(store, &w), JOBQ_EIO);
+    waitpid(pid, NULL, 0);
+}
+
+static bool mount_small(const char *folder, const char *options)
+{
+    mkdir(folder, 0700);
+    return geteuid() == 0 && mount("tmpfs", folder, "tmpfs", 0, options) == 0;
+}
+
+/* rule K3: a full disk fails clearly, nothing half-done, and goes on when there is room. */
+static void test_k3_disk_full(void **state)
+{
+    static char body[100000];
+    char folder[200], text[300], id[16];
+    jobq_push item;
+    int stored = 0, rc = 0;
+
+    (void)state;
+    snprintf(folder, sizeof(folder), "%s/small", jobq_test_folder());
+    if (!mount_small(folder, "size=2m")) {
+        print_message("skipped: a small file system needs root and mount\n");
+        skip();
+    }
+    jobq__store_free(store);
+    snprintf(path, sizeof(path), "%s/q.db", folder);
+    snprintf(text, sizeof(text), "sqlite://%s?synchronous=full", path);
+    store = contract_open(text);
+    for (int i = 0; i < 100 && rc == 0; i++) {
+        snprintf(id, sizeof(id), "job-%d", i);
+        item = job_item(id, "q");
+        item.body = jobq__slice(body, sizeof(body));
+        rc = jobq__store_push(store, &item, 1);
+        stored += rc == 0;
+    }
+    assert_code(rc, JOBQ_EIO);
+    assert_said("disk is full");
+    assert_true(jobq_error_is_retryable(jobq_error_last()));
+    assert_true(stored > 1);
+    jobq__store_disconnect(store);
+    assert_int_equal(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, "size=16m"), 0);
+    assert_int_equal(count_jobs("q").ready, stored);
+    assert_ok(jobq__store_push(store, &item, 1));
+    assert_int_equal(item.result, 0);
+    check_places();
+    assert_true(is_intact());
+    jobq__store_free(store);
+    store = contract_open("memory:");
+    umount(folder);
+}
+
+static void test_k3_read_only(void **state)
+{
+    char folder[200], text[300];
+    jobq_push item = job_item("b", "q");
+
+    (void)state;
+    snprintf(folder, sizeof(folder), "%s/ro", jobq_test_folder());
+    if (!mount_small(folder, "size=4m")) {
+        print_message("skipped: a read-only file system needs root and mount\n");
+        skip();
+    }
+    jobq__store_free(store);
+    snprintf(path, sizeof(path), "%s/q.db", folder);
+    snprintf(text, sizeof(text), "sqlite://%s", path);
+    store = contract_open(text);
+    push_job("a", "q");
+    jobq__store_disconnect(store);
+    assert_int_equal(mount("tmpfs", folder, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL), 0);
+    assert_true(jobq__store_push(store, &item, 1) < 0);
+    print_message("read-only: %s\n", jobq_error_message(jobq_error_last()));
+    assert_said("read-only");
+    assert_int_equal(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, NULL), 0);
+    assert_ok(jobq__store_push(store, &item, 1));
+    assert_int_equal(count_jobs("q").ready, 2);
+    jobq__store_free(store);
+    store = contract_open("memory:");
+    umount(folder);
+}
+
+/* ---- several processes --------------------------------------------------------------------------------------------- */
+
+static void reap(const pid_t *pids, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int status = -1;
+
+        waitpid(pids[i], &status, 0);
+        assert_int_equal(status, 0);
+    }
+}
+
+static void test_schema_made_by_several_at_once(void **state)
+{
+    pid_t pids[4];
+
+    (void)state;
+    for (int round = 0; round < 5; round++) {
+        int gate[2];
+        const char *fresh = fresh_dsn();
+
+        assert_int_equal(pipe(gate), 0);
+        for (int i = 0; i < 4; i++) {
+            pids[i] = fork();
+            if (pids[i] == 0) {
+                jobq__store *mine = contract_open(fresh);
+                char id[16], c;
+                jobq_push item;
+
+                snprintf(id, sizeof(id), "job-%d", i);
+                item = job_item(id, "q");
+                close(gate[1]);
+                if (read(gate[0], &c, 1) < 0 || jobq__store_push(mine, &item, 1) < 0 || item.result != 0) {
+                    fprintf(stderr, "%s\n", jobq_error_message(jobq_error_last()));
+                    _exit(1);
+                }
+                _exit(0);
+            }
+        }
+        close(gate[0]);
+        close(gate[1]);
+        reap(pids, 4);
+        assert_int_equal(ask("SELECT count(*) FROM jobqueue_job"), 4);
+    }
+}
+
+/* What a child of B099 does: pushes, takes and finishes with the handle it inherited, until it ends. */
+static void churn(int number, int64_t until_ms)
+{
+    char id[32], worker[16];
+    jobq_slice q = TEXT("q");
+
+    snprintf(worker, sizeof(worker), "w%d", (int)getpid());
+    for (int i = 0; jobq__clock_mono_ms() < until_ms; i++) {
+        jobq_push item;
+        jobq_settlement s;
+        jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 60000, .queues = &q, .queue_count = 1, .want = 1, .out = &got};
+
+        snprintf(id, sizeof(id), "%d-%d-%d", (int)getpid(), number, i);
+        item = job_item(id, "q");
+        jobq__batch_reset(&got);
+        if (jobq__store_push(store, &item, 1) < 0 || jobq__store_exchange(store, &x) < 0)
+            _exit(2);
+        if (!got.first)
+            continue;
+        s = settlement(got.first, JOBQ_OP_DONE);
+        x.settle = &s;
+        x.settle_count = 1;
+        x.want = 0;
+        if (jobq__store_exchange(store, &x) < 0)
+            _exit(3);
+    }
+}
+
+/* case B099: forks with an open handle; children end in every way; the file stays whole. */
+static void test_b099_fork_with_open_handle(void **state)
+{
+    int64_t end_ms = jobq__clock_mono_ms() + 4000;
+    int round = 0, bad = 0;
+
+    (void)state;
+    push_job("first", "q");
+    for (; jobq__clock_mono_ms() < end_ms; round++) {
+        pid_t pids[3];
+        char id[32];
+
+        for (int i = 0; i < 3; i++) {
+            pids[i] = fork();
+            if (pids[i] == 0) {
+                churn(round, jobq__clock_mono_ms() + 150 + 50 * i);
+                if (i == 1)
+                    exit(0); /* with destructors and all; the folder belongs to the parent */
+                if (i == 2)
+                    raise(SIGKILL);
+                _exit(0);
+            }
+        }
+        snprintf(id, sizeof(id), "parent-%d", round);
+        push_job(id, "q"); /* the parent's handle goes on */
+        if (round == 3)
+            execute("VACUUM");
+        if (round % 3 == 2)
+            execute("PRAGMA wal_checkpoint(TRUNCATE)");
+        for (int i = 0; i < 3; i++) {
+            int status;
+
+            waitpid(pids[i], &status, 0);
+            bad += WIFEXITED(status) && WEXITSTATUS(status) != 0;
+        }
+        if (round % 3 == 0)
+            assert_true(is_intact());
+    }
+    assert_int_equal(bad, 0);
+    assert_true(is_intact());
+    check_places();
+    assert_true(round > 3);
+}
+
+/* rule K4: the child opens its own; the parent's goes on. */
+static void test_k4_child_opens_its_own(void **state)
+{
+    pid_t pid;
+
+    (void)state;
+    push_job("parent", "q");
+    pid = fork();
+    if (pid == 0) {
+        jobq_push item = job_item("child", "q");
+
+        _exit(jobq__store_push(store, &item, 1) == 0 && item.result == 0 ? 0 : 1);
+    }
+    reap(&pid, 1);
+    push_job("parent again", "q");
+    assert_int_equal(count_jobs("q").ready, 3);
+}
+
+/* ---- waking ---------------------------------------------------------------------------------------------------------- */
+
+static int64_t wall_us(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+/* A child pushes `n` jobs 10 ms apart and writes each commit's time into the pipe. */
+static pid_t start_pusher(int fd, int n, bool foreign)
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    for (int i = 0; i < n; i++) {
+        char id[32];
+        jobq_push item;
+        int64_t now_us;
+
+        snprintf(id, sizeof(id), "%s-%d", foreign ? "foreign" : "own", i);
+        item = job_item(id, "q");
+        usleep(10000);
+        if (foreign)
+            execute("INSERT INTO jobqueue_job(queue,rank,version,available_at,enqueued_at,base_at,id,name) VALUES((SELECT id FROM "
+                    "jobqueue_queue WHERE name='q'),9,1,1,1,1,hex(randomblob(8)),'n'); INSERT INTO jobqueue_ready SELECT "
+                    "queue,rank,available_at,seq FROM jobqueue_job WHERE seq=last_insert_rowid()");
+        else if (jobq__store_push(store, &item, 1) < 0)
+            _exit(1);
+        now_us = wall_us();
+        if (write(fd, &now_us, sizeof(now_us)) != sizeof(now_us))
+            _exit(1);
+    }
+    _exit(0);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int64_t median_latency_us(bool foreign)
+{
+    enum { N = 50 };
+    int64_t taken[N];
+    jobq_slice q = TEXT("q");
+    jobq_wait w = {.queues = &q, .queue_count = 1, .timeout_ms = 20000, .poll_ms = 1000, .wake_fd = -1};
+    int fds[2];
+    pid_t pid;
+
+    assert_int_equal(pipe(fds), 0);
+    pid = start_pusher(fds[1], N, foreign);
+    for (int i = 0; i < N; i++) {
+        int64_t pushed_us, woken_us;
+
+        assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
+        woken_us = wall_us();
+        reserve_one("w", "q", NULL);
+        assert_int_equal(settle_op("w", got.first, JOBQ_OP_DONE), 0);
+        assert_int_equal(read(fds[0], &pushed_us, sizeof(pushed_us)), sizeof(pushed_us));
+        taken[i] = woken_us - pushed_us;
+    }
+    reap(&pid, 1);
+    close(fds[0]);
+    close(fds[1]);
+    qsort(taken, N, sizeof(taken[0]), by_size);
+    print_message("wake-up after %s push: p50 %lld us, p98 %lld us\n", foreign ? "a foreign" : "our", (long long)taken[N / 2],
+                  (long long)taken[N - 1]);
+    return taken[N / 2];
+}
+
+/* rule C7: wide budgets; the figures are printed. */
+static void test_c7_wakes_at_once(void **state)
+{
+    (void)state;
+    push_job("warm", "q");
+    settle_op("w", reserve_one("w", "q", "warm"), JOBQ_OP_DONE);
+    assert_true(median_latency_us(false) < 5000);
+    assert_true(median_latency_us(true) < 20000);
+}
+
+static int64_t cpu_us(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+/* rule C7: waiting costs little, also while others work on their queues. */
+static void test_c7_idle_is_cheap(void **state)
+{
+    jobq_slice q = TEXT("idle");
+    jobq_wait w = {.queues = &q, .queue_count = 1, .timeout_ms = 1500, .poll_ms = 1000, .wake_fd = -1};
+    int64_t quiet, busy;
+    pid_t pid;
+
+    (void)state;
+    push_job("a", "q");
+    push_job("b", "idle");
+    settle_op("w", reserve_one("w", "idle", "b"), JOBQ_OP_DONE);
+    quiet = cpu_us();
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT);
+    quiet = cpu_us() - quiet;
+    pid = fork();
+    if (pid == 0) {
+        churn(0, jobq__clock_mono_ms() + 2500);
+        _exit(0);
+    }
+    usleep(300000);
+    busy = cpu_us();
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT);
+    busy = cpu_us() - busy;
+    reap(&pid, 1);
+    print_message("1.5 s of waiting: %lld us of CPU when quiet, %lld us beside a busy worker\n", (long long)quiet, (long long)busy);
+    assert_true(quiet < 15000);
+    assert_true(busy < 150000);
+}
+
+/* ---- against the oracle ------------------------------------------------------------------------------------------------ */
+
+enum { MODEL_JOBS = 24, MODEL_WORKERS = 3 };
+
+typedef struct {
+    jobq__store *stores[2]; /* 0 sqlite, 1 memory */
+    jobq_lease_token tokens[2][MODEL_JOBS];
+    jobq_counters counters[MODEL_JOBS];
+    unsigned seed;
+    int step;
+    int64_t wall_ms, boot_ms; /* the model's own time: 100 ms a step */
+} model;
+
+static const char *const model_queues[] = {"qa", "qb"};
+
+static unsigned dice(model *m, unsigned n)
+{
+    m->seed = m->seed * 1103515245u + 12345u;
+    return (m->seed >> 16) % n;
+}
+
+static void model_id(char out[8], unsigned i)
+{
+    snprintf(out, 8, "j%02u", i);
+}
+
+/* Store s, at the model's time. Spans end in 50 ms, so nothing falls due between the two stores' turns. */
+static jobq__store *turn(model *m, int s)
+{
+    jobq__clock_shift(m->wall_ms - jobq__clock_wall_ms(), m->boot_ms - jobq__clock_boot_ms());
+    return m->stores[s];
+}
+
+static void model_push(model *m)
+{
+    char id[8], key[8], holder[2][129] = {"", ""};
+    unsigned which = dice(m, MODEL_JOBS), queue = dice(m, 2), unique = dice(m, 6), priority = dice(m, 3), delay = dice(m, 3) * 650;
+    int result[2];
+
+    model_id(id, which);
+    snprintf(key, sizeof(key), "k%u", unique);
+    for (int s = 0; s < 2; s++) {
+        jobq_push item = job_item(id, model_queues[queue]);
+
+        item.priority = (uint8_t)priority;
+        item.delay_ms = delay;
+        if (unique < 3)
+            item.unique = TEXT(key);
+        assert_ok(jobq__store_push(turn(m, s), &item, 1));
+        result[s] = item.result;
+        memcpy(holder[s], item.holder, sizeof(item.holder));
+    }
+    assert_int_equal(result[0], result[1]);
+    assert_string_equal(holder[0], holder[1]);
+}
+
+static void model_reserve(model *m)
+{
+    static jobq_batch out[2];
+    char worker[8];
+    jobq_slice queues[2] = {TEXT(model_queues[0]), TEXT(model_queues[1])};
+    size_t want = 1 + dice(m, 4), back = dice(m, 3);
+    const jobq_record *a, *b;
+
+    snprintf(worker, sizeof(worker), "w%u", dice(m, MODEL_WORKERS));
+    for (int s = 0; s < 2; s++) {
+        jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 2950, .queues = queues, .queue_count = 2, .want = want,
+                           .want_taken_back = back, .out = &out[s]};
+
+        jobq__batch_reset(&out[s]);
+        assert_ok(jobq__store_exchange(turn(m, s), &x));
+    }
+    for (a = out[0].first, b = out[1].first; a && b; a = a->next, b = b->next) {
+        unsigned i;
+
+        assert_string_equal(a->id.p, b->id.p);
+        assert_memory_equal(&a->counters, &b->counters, sizeof(a->counters));
+        assert_int_equal(a->fence, b->fence);
+        assert_int_equal(a->taken_back, b->taken_back);
+        assert_int_equal(a->priority, b->priority);
+        i = (unsigned)atoi((const char *)a->id.p + 1);
+        m->tokens[0][i] = a->token;
+        m->tokens[1][i] = b->token;
+        m->counters[i] = a->counters;
+    }
+    assert_true(!a && !b);
+}
+
+/* Any token ever seen, by any worker: mostly stale ones. */
+static void model_settle(model *m)
+{
+    char id[8], worker[8];
+    unsigned i = dice(m, MODEL_JOBS), op = dice(m, 4), delay = dice(m, 2) * 850, keep = dice(m, 4) == 0 ? 1450 : 0, w = dice(m, MODEL_WORKERS);
+    unsigned trace = dice(m, 2);
+    int result[2];
+
+    model_id(id, i);
+    snprintf(worker, sizeof(worker), "w%u", w);
+    for (int s = 0; s < 2; s++) {
+        jobq_settlement t = {.token = m->tokens[s][i], .id = TEXT(id), .op = (uint8_t)op, .reason = (uint8_t)(op == 3), .delay_ms = delay,
+                             .keep_ms = keep, .counters = m->counters[i]};
+        jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 2950, .settle = &t, .settle_count = 1};
+
+        t.counters.failures++;
+        t.counters.losses = 0;
+        if (trace)
+            t.error = t.history = TEXT(id);
+        assert_ok(jobq__store_exchange(turn(m, s), &x));
+        result[s] = t.result;
+    }
+    assert_int_equal(result[0], result[1]);
+}
+
+static void model_time(model *m)
+{
+    jobq_maintenance r[2];
+
+    m->wall_ms += dice(m, 5) * 100;
+    m->boot_ms += dice(m, 15) * 100;
+    for (int s = 0; s < 2; s++) {
+        r[s] = (jobq_maintenance){.limit = 1000, .loss_cap = 3, .take_back = true};
+        assert_ok(jobq__store_maintain(turn(m, s), &r[s]));
+    }
+    assert_int_equal(r[0].handled, r[1].handled);
+}
+
+static void model_renew(model *m)
+{
+    char worker[8];
+    unsigned i = dice(m, MODEL_JOBS), list = dice(m, 2);
+    int rc[2];
+    int64_t held[2];
+
+    snprintf(worker, sizeof(worker), "w%u", dice(m, MODEL_WORKERS));
+    for (int s = 0; s < 2; s++) {
+        jobq_renewal r = {.worker = TEXT(worker), .lease_ms = 2950, .running = &m->tokens[s][i], .running_count = list};
+
+        rc[s] = jobq__store_renew(turn(m, s), &r);
+        held[s] = r.held;
+    }
+    assert_int_equal(rc[0], rc[1]);
+    assert_int_equal(held[0], held[1]);
+}
+
+static void model_mend(model *m)
+{
+    char id[8];
+    int what = dice(m, 3) ? JOBQ_MEND_RETRY : JOBQ_MEND_FORGET, rc[2];
+
+    model_id(id, dice(m, MODEL_JOBS));
+    for (int s = 0; s < 2; s++)
+        rc[s] = jobq__store_mend(turn(m, s), what, TEXT(id), false);
+    assert_int_equal(rc[0], rc[1]);
+}
+
+static void compare_records(const jobq_record *a, const jobq_record *b)
+{
+    assert_string_equal(a->id.p, b->id.p);
+    assert_int_equal(a->state, b->state);
+    assert_int_equal(a->fence, b->fence);
+    assert_int_equal(a->reason, b->reason);
+    assert_memory_equal(&a->counters, &b->counters, sizeof(a->counters));
+    assert_true(jobq__slice_equal(a->reserved_by, b->reserved_by));
+    assert_true(jobq__slice_equal(a->error, b->error));
+    assert_int_equal(a->history_count, b->history_count);
+}
+
+/* Conservation: both know exactly the same jobs in the same states. */
+static void model_compare(model *m)
+{
+    static jobq_batch out[2];
+
+    for (unsigned i = 0; i < MODEL_JOBS; i++) {
+        char id[8];
+        int rc[2];
+
+        model_id(id, i);
+        for (int s = 0; s < 2; s++) {
+            jobq__batch_reset(&out[s]);
+            rc[s] = jobq__store_find(turn(m, s), TEXT(id), &out[s]);
+        }
+        assert_int_equal(rc[0], rc[1]);
+        if (rc[0] == 0)
+            compare_records(out[0].first, out[1].first);
+    }
+    for (int q = 0; q < 2; q++) {
+        jobq_counts c[2];
+
+        for (int s = 0; s < 2; s++)
+            assert_ok(jobq__store_counts(turn(m, s), TEXT(model_queues[q]), &c[s]));
+        assert_int_equal(c[0].ready, c[1].ready);
+        assert_int_equal(c[0].delayed, c[1].delayed);
+        assert_int_equal(c[0].reserved, c[1].reserved);
+        assert_int_equal(c[0].dead, c[1].dead);
+    }
+    check_places();
+}
+
+static void model_lists(model *m)
+{
+    static jobq_batch out[2];
+    jobq_slice next[2];
+    uint8_t state = (uint8_t)dice(m, 5);
+    const char *queue = model_queues[dice(m, 2)];
+
+    for (int s = 0; s < 2; s++) {
+        jobq_listing l = {.queue = TEXT(queue), .state = state, .limit = 3, .out = &out[s], .keys_only = true};
+
+        jobq__batch_reset(&out[s]);
+        assert_ok(jobq__store_list(turn(m, s), &l));
+        next[s] = l.next;
+    }
+    assert_int_equal(out[0].count, out[1].count);
+    assert_int_equal(next[0].p != NULL, next[1].p != NULL);
+}
+
+static void test_model_against_memory(void **state)
+{
+    static void (*const moves[])(model *) = {model_push, model_push, model_push, model_reserve, model_reserve, model_settle,
+                                             model_settle, model_settle, model_renew, model_mend, model_lists, model_time};
+    const char *given = getenv("JOBQUEUE_TEST_SEED");
+    model m = {.seed = given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL)};
+
+    (void)state;
+    print_message("model seed %u (JOBQUEUE_TEST_SEED)\n", m.seed);
+    m.stores[0] = store;
+    m.stores[1] = contract_open("memory:");
+    m.wall_ms = jobq__clock_wall_ms();
+    m.boot_ms = jobq__clock_boot_ms();
+    for (m.step = 0; m.step < 3000; m.step++) {
+        m.wall_ms += 100;
+        m.boot_ms += 100;
+        moves[dice(&m, sizeof(moves) / sizeof(moves[0]))](&m);
+        if (m.step % 25 == 0)
+            model_compare(&m);
+    }
+    model_compare(&m);
+    jobq__store_free(m.stores[1]);
+}
+
+int main(void)
+{
+    static const contract_driver sqlite = {"contract: sqlite", fresh_dsn};
+    static const struct CMUnitTest own[] = {
+        cmocka_unit_test(test_p2_file_is_private), cmocka_unit_test(test_bad_files), cmocka_unit_test(test_migrate_false),
+        cmocka_unit_test(test_newer_schema), cmocka_unit_test(test_in_an_application_database), cmocka_unit_test(test_n6_view),
+        cmocka_unit_test(test_locked_beyond_the_deadline), cmocka_unit_test(test_file_vanishes),
+        cmocka_unit_test(test_wait_notices_deletion), cmocka_unit_test(test_k3_disk_full), cmocka_unit_test(test_k3_read_only),
+        cmocka_unit_test(test_schema_made_by_several_at_once), cmocka_unit_test(test_b099_fork_with_open_handle),
+        cmocka_unit_test(test_k4_child_opens_its_own), cmocka_unit_test(test_c7_wakes_at_once),
+        cmocka_unit_test(test_c7_idle_is_cheap), cmocka_unit_test(test_model_against_memory),
+    };
+
+    return contract_main(&sqlite, own, sizeof(own) / sizeof(own[0]));
+}

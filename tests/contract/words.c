@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The small words the contract's tests are written in.
+ */
+#include "contract/contract.h"
+
+#include <stdio.h>
+#include <string.h>
+
+jobq__store *store;
+jobq_batch got;
+static jobq_batch found;
+
+jobq__store *contract_open(const char *dsn)
+{
+    jobq__store *opened = NULL;
+
+    assert_ok(jobq__store_new(dsn, NULL, &opened));
+    return opened;
+}
+
+jobq_push job_item(const char *id, const char *queue)
+{
+    jobq_push item = {.id = TEXT(id), .queue = TEXT(queue), .name = TEXT("test"), .body = TEXT("body"), .version = 1};
+
+    return item;
+}
+
+int push_item(jobq_push *item)
+{
+    assert_ok(jobq__store_push(store, item, 1));
+    return item->result;
+}
+
+void push_job(const char *id, const char *queue)
+{
+    jobq_push item = job_item(id, queue);
+
+    assert_int_equal(push_item(&item), 0);
+}
+
+void begin_worker(const char *worker, int64_t lease_ms)
+{
+    jobq_renewal r = {.worker = TEXT(worker), .lease_ms = lease_ms, .host = TEXT("host"), .queues = TEXT("q\n"),
+                      .names = TEXT("test@1\n"), .pid = 1, .processes = 1};
+
+    assert_ok(jobq__store_renew(store, &r));
+}
+
+size_t reserve_jobs(const char *worker, const char *queue, size_t want)
+{
+    jobq_slice q = TEXT(queue);
+    jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 30000, .queues = &q, .queue_count = 1, .want = want,
+                       .want_taken_back = want, .out = &got};
+
+    jobq__batch_reset(&got);
+    assert_ok(jobq__store_exchange(store, &x));
+    return got.count;
+}
+
+jobq_record *reserve_one(const char *worker, const char *queue, const char *id)
+{
+    assert_int_equal(reserve_jobs(worker, queue, 1), 1);
+    if (id)
+        expect_ids(id);
+    return got.first;
+}
+
+jobq_settlement settlement(const jobq_record *record, int op)
+{
+    jobq_settlement s = {.token = record->token, .id = record->id, .queue = record->queue, .op = (uint8_t)op,
+                         .counters = record->counters};
+
+    return s;
+}
+
+int settle_with(const char *worker, jobq_settlement *s)
+{
+    jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 30000, .settle = s, .settle_count = 1};
+
+    s->result = 77;
+    assert_ok(jobq__store_exchange(store, &x));
+    assert_true(x.settled);
+    return s->result;
+}
+
+int settle_op(const char *worker, const jobq_record *record, int op)
+{
+    jobq_settlement s = settlement(record, op);
+
+    return settle_with(worker, &s);
+}
+
+void expect_ids(const char *ids)
+{
+    char text[4096] = "";
+    size_t used = 0;
+
+    for (const jobq_record *r = got.first; r; r = r->next)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s", used ? " " : "", (int)r->id.n,
+                                 (const char *)r->id.p);
+    assert_string_equal(text, ids);
+}
+
+jobq_maintenance maintain_all(void)
+{
+    jobq_maintenance m = {.limit = 1000, .loss_cap = 10, .take_back = true};
+
+    assert_ok(jobq__store_maintain(store, &m));
+    return m;
+}
+
+const jobq_record *find_job(const char *id)
+{
+    int rc;
+
+    jobq__batch_reset(&found);
+    rc = jobq__store_find(store, TEXT(id), &found);
+    if (rc == JOBQ_ENOTFOUND)
+        return NULL;
+    assert_ok(rc);
+    return found.first;
+}
+
+jobq_counts count_jobs(const char *queue)
+{
+    jobq_counts counts = {0};
+
+    assert_ok(jobq__store_counts(store, TEXT(queue), &counts));
+    return counts;
+}

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See pool.h. The handlers at the top run in children of the worker, the rest in the test.
+ */
+#include "process/pool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "util/clock.h"
+
+/* ---- handlers --------------------------------------------------------------------------------------------- */
+
+static const char *ledger_path;
+static jobq_worker *running_worker;
+
+/* One write per line, on a descriptor of its own: nothing a handler does to descriptors loses it. */
+static void note(const char *what, const char *name, const char *id)
+{
+    char line[512];
+    int n = snprintf(line, sizeof(line), "%s %s %s %d\n", what, name, id, (int)getpid());
+    int fd = open(ledger_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0 || write(fd, line, (size_t)n) != n)
+        abort();
+    close(fd);
+}
+
+static int argument(const jobq_job *job)
+{
+    const char *key, *value;
+    size_t key_n, value_n;
+
+    if (!jobq_job_context(job, 0, &key, &key_n, &value, &value_n))
+        return 0;
+    return atoi(value);
+}
+
+static void pause_ms(int64_t ms)
+{
+    struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+    nanosleep(&ts, NULL);
+}
+
+static int interrupted(jobq_job *job)
+{
+    switch (jobq_job_interrupted(job)) {
+    case JOBQ_INTERRUPT_TIMEOUT:
+        return JOBQ_ENDED_TIMED_OUT;
+    case JOBQ_INTERRUPT_STOP:
+        return JOBQ_ENDED_STOPPED;
+    default:
+        return JOBQ_ENDED_DONE;
+    }
+}
+
+static int do_note(jobq_job *job, int arg)
+{
+    (void)job;
+    (void)arg;
+    return JOBQ_ENDED_DONE;
+}
+
+static int do_nap(jobq_job *job, int arg)
+{
+    const int64_t end_ms = jobq__clock_mono_ms() + arg;
+    int ending = JOBQ_ENDED_DONE;
+
+    while (ending == JOBQ_ENDED_DONE && jobq__clock_mono_ms() < end_ms) {
+        pause_ms(5);
+        ending = interrupted(job);
+    }
+    return ending;
+}
+
+static int do_sleepy(jobq_job *job, int arg)
+{
+    sleep((unsigned)arg);
+    return interrupted(job);
+}
+
+static int do_deaf(jobq_job *job, int arg)
+{
+    const int64_t end_ms = jobq__clock_mono_ms() + arg;
+
+    (void)job;
+    while (jobq__clock_mono_ms() < end_ms)
+        pause_ms(2);
+    return JOBQ_ENDED_DONE;
+}
+
+static int do_stubborn(jobq_job *job, int arg)
+{
+    const int64_t end_ms = jobq__clock_mono_ms() + arg;
+
+    while (jobq__clock_mono_ms() < end_ms) {
+        pause_ms(2);
+        if (interrupted(job) != JOBQ_ENDED_DONE)
+            note("swallowed", jobq_job_name(job, NULL), jobq_job_id(job));
+    }
+    return JOBQ_ENDED_DONE;
+}
+
+static int do_exit(jobq_job *job, int arg)
+{
+    (void)job;
+    exit(arg);
+}
+
+static int do_crash(jobq_job *job, int arg)
+{
+    const struct rlimit no_core = {0, 0};
+
+    (void)job;
+    setrlimit(RLIMIT_CORE, &no_core);
+    signal(arg, SIG_DFL);
+    raise(arg);
+    return JOBQ_ENDED_DONE;
+}
+
+static int do_fail(jobq_job *job, int arg)
+{
+    (void)arg;
+    jobq_job_set_error(job, "Trouble", 7, "it went wrong", 13, NULL, 0, NULL, 0);
+    return JOBQ_ENDED_FAILED;
+}
+
+/* Case B052: the three forked ones come back from the handler, too. */
+static int do_forks(jobq_job *job, int arg)
+{
+    pid_t made[3];
+
+    for (int i = 0; i < 3; i++) {
+        made[i] = fork();
+        if (made[i] == 0) {
+            pause_ms(20 * i);
+            return JOBQ_ENDED_DONE;
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        waitpid(made[i], NULL, 0);
+    note("waited", jobq_job_name(job, NULL), jobq_job_id(job));
+    pause_ms(arg);
+    return JOBQ_ENDED_DONE;
+}
+
+/* Rule D7: whatever number the library's pipes had is now this file. */
+static int do_closes(jobq_job *job, int arg)
+{
+    char path[300];
+
+    (void)job;
+    (void)arg;
+    snprintf(path, sizeof(path), "%s.reused", ledger_path);
+    for (int fd = 3; fd < 256; fd++)
+        close(fd);
+    for (int i = 0; i < 64; i++)
+        if (open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) < 0)
+            abort();
+    return JOBQ_ENDED_DONE;
+}
+
+static int do_program(jobq_job *job, int arg)
+{
+    char seconds[16];
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        snprintf(seconds, sizeof(seconds), "%d", 1 + arg / 1000);
+        execl("/bin/sleep", "sleep", seconds, (char *)NULL);
+        _exit(127);
+    }
+    note("program", jobq_job_name(job, NULL), jobq_job_id(job));
+    int status = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (status != 0)
+        note("broken", jobq_job_name(job, NULL), jobq_job_id(job));
+    return JOBQ_ENDED_DONE;
+}
+
+/* Touches so many MB, which stay. */
+static int do_grow(jobq_job *job, int arg)
+{
+    const size_t n = (size_t)arg << 20;
+    char *p = malloc(n);
+
+    (void)job;
+    for (size_t i = 0; p && i < n; i += 4096)
+        ((volatile char *)p)[i] = 1;
+    return JOBQ_ENDED_DONE;
+}
+
+/* Rule A5: the body is what was pushed, byte i = i * 7 of as many as the argument says. */
+static int do_body(jobq_job *job, int arg)
+{
+    int format;
+    size_t n;
+    const unsigned char *p = jobq_job_body(job, &n, &format);
+
+    if (format != JOBQ_FORMAT_JSON || n != (size_t)arg || p[0] != '"' || p[n - 1] != '"')
+        return JOBQ_ENDED_FAILED_BY_HANDLER;
+    for (size_t i = 1; i + 1 < n; i++)
+        if (p[i] != 'a' + i * 7 % 26)
+            return JOBQ_ENDED_FAILED_BY_HANDLER;
+    return JOBQ_ENDED_DONE;
+}
+
+static int do_stops(jobq_job *job, int arg)
+{
+    (void)job;
+    jobq_worker_stop(running_worker);
+    pause_ms(arg);
+    return JOBQ_ENDED_DONE;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(jobq_job *job, int arg);
+} handlers[] = {
+    {"note", do_note},   {"nap", do_nap},       {"sleepy", do_sleepy},   {"deaf", do_deaf},   {"stubborn", do_stubborn},
+    {"exit", do_exit},   {"crash", do_crash},   {"fail", do_fail},       {"forks", do_forks}, {"closes", do_closes},
+    {"program", do_program}, {"stops", do_stops}, {"grow", do_grow}, {"body", do_body},
+};
+enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
+
+static int handle(jobq_job *job, void *payload)
+{
+    const char *name = jobq_job_name(job, NULL);
+    int ending = JOBQ_ENDED_UNKNOWN_NAME;
+
+    (void)payload;
+    note("begin", name, jobq_job_id(job));
+    for (size_t i = 0; i < HANDLERS; i++)
+        if (strcmp(handlers[i].name, name) == 0)
+            ending = handlers[i].run(job, argument(job));
+    if (ending == JOBQ_ENDED_DONE)
+        note("end", name, jobq_job_id(job));
+    return ending;
+}
+
+/* ---- the worker's process ----------------------------------------------------------------------------------- */
+
+static void set_options(jobq_conf *conf, const char *options)
+{
+    char copy[512], *rest = copy, *word, *value;
+
+    snprintf(copy, sizeof(copy), "%s", options ? options : "");
+    while ((word = strtok_r(rest, " ", &rest))) {
+        value = strchr(word, '=');
+        assert_non_null(value);
+        *value++ = '\0';
+        assert_ok(jobq_conf_set(conf, word, value, strlen(value)));
+    }
+}
+
+static void exit_at_start(void *payload)
+{
+    (void)payload;
+    _exit(7);
+}
+
+/* 40 MB of its own. */
+static void grow_at_start(void *payload)
+{
+    const size_t n = (size_t)40 << 20;
+    char *p = malloc(n);
+
+    (void)payload;
+    for (size_t i = 0; p && i < n; i += 4096)
+        ((volatile char *)p)[i] = 1;
+}
+
+static bool is_mode(const pool *p, const char *mode)
+{
+    return p->start_mode && strcmp(p->start_mode, mode) == 0;
+}
+
+static void redirect(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+    dup2(fd, 1);
+    dup2(fd, 2);
+    close(fd);
+}
+
+static int be_worker(const pool *p, const char *options)
+{
+    jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_WORKER, JOBQ_STYLE_SNAKE);
+    jobq_worker_hooks hooks = {.size = sizeof(hooks), .after_fork_child = is_mode(p, "fat") ? grow_at_start : exit_at_start};
+    const char *queues[] = {"default"};
+    int code;
+
+    set_options(conf, "output=jobs");
+    set_options(conf, options);
+    ledger_path = p->ledger;
+    if (jobq_worker_new(p->queue, conf, &running_worker) < 0)
+        return 99;
+    for (size_t i = 0; i < HANDLERS; i++)
+        jobq_worker_handle(running_worker, handlers[i].name, strlen(handlers[i].name), 1, NULL);
+    if (is_mode(p, "exit") || is_mode(p, "fat"))
+        jobq_worker_set_hooks(running_worker, &hooks);
+    if (is_mode(p, "ignore-hup"))
+        signal(SIGHUP, SIG_IGN);
+    code = jobq_worker_run(running_worker, queues, 1, handle, NULL);
+    if (code < 0)
+        fprintf(stderr, "error: %s\n", jobq_error_message(jobq_error_last()));
+    fflush(stderr);
+    return code < 0 ? 100 - code : code;
+}
+
+/* ---- the test's side ---------------------------------------------------------------------------------------- */
+
+void pool_open(pool *p)
+{
+    static int n;
+    char dsn[300];
+
+    memset(p, 0, sizeof(*p));
+    snprintf(p->db, sizeof(p->db), "%s/%d.db", jobq_test_folder(), ++n);
+    snprintf(p->ledger, sizeof(p->ledger), "%s/%d.ledger", jobq_test_folder(), n);
+    snprintf(p->output, sizeof(p->output), "%s/%d.output", jobq_test_folder(), n);
+    snprintf(dsn, sizeof(dsn), "sqlite:%s?synchronous=normal", p->db);
+    assert_ok(jobq_queue_new(dsn, NULL, &p->queue));
+    assert_ok(jobq_queue_migrate(p->queue));
+}
+
+void pool_close(pool *p)
+{
+    if (p->pid) {
+        kill(p->pid, SIGKILL);
+        waitpid(p->pid, NULL, 0);
+    }
+    jobq_queue_free(p->queue);
+    p->queue = NULL;
+}
+
+static void add_body(jobq_message *m, size_t n)
+{
+    char *p = malloc(n);
+
+    p[0] = p[n - 1] = '"';
+    for (size_t i = 1; i + 1 < n; i++)
+        p[i] = (char)('a' + i * 7 % 26);
+    assert_ok(jobq_message_set_body(m, JOBQ_FORMAT_JSON, p, n));
+    free(p);
+}
+
+static jobq_message *make_message(const char *name, int arg, const char *options)
+{
+    jobq_message *m = jobq_message_new();
+    char text[16];
+    const int n = snprintf(text, sizeof(text), "%d", arg);
+
+    assert_non_null(m);
+    assert_ok(jobq_message_set_name(m, name, strlen(name)));
+    assert_ok(jobq_message_add_context(m, "arg", 3, text, (size_t)n));
+    set_options(jobq_message_options(m), options);
+    if (strcmp(name, "body") == 0)
+        add_body(m, (size_t)arg);
+    return m;
+}
+
+const char *pool_push(pool *p, const char *name, int arg, const char *options)
+{
+    static char id[129];
+    jobq_message *m = make_message(name, arg, options);
+
+    assert_ok(jobq_queue_push(p->queue, m));
+    snprintf(id, sizeof(id), "%s", jobq_message_id(m));
+    jobq_message_free(m);
+    return id;
+}
+
+void pool_push_many(pool *p, const char *name, int arg, const char *options, int n)
+{
+    jobq_message **all = calloc((size_t)n, sizeof(*all));
+
+    for (int i = 0; i < n; i++)
+        all[i] = make_message(name, arg, options);
+    assert_int_equal(assert_ok(jobq_queue_push_many(p->queue, all, (size_t)n)), n);
+    for (int i = 0; i < n; i++)
+        jobq_message_free(all[i]);
+    free(all);
+}
+
+void pool_start(pool *p, const char *options)
+{
+    jobq_queue_disconnect(p->queue);
+    p->known_count = 0;
+    p->pid = fork();
+    assert_true(p->pid >= 0);
+    if (p->pid == 0) {
+        setpgid(0, 0);
+        redirect(p->output);
+        exit(be_worker(p, options));
+    }
+    setpgid(p->pid, p->pid);
+}
+
+int pool_wait(pool *p, int seconds)
+{
+    const int64_t end_ms = jobq__clock_mono_ms() + seconds * 1000;
+    int status = 0;
+
+    while (waitpid(p->pid, &status, WNOHANG) == 0) {
+        pool_dispatcher(p); /* remembers who is there */
+        if (jobq__clock_mono_ms() > end_ms) {
+            pool_show(p);
+            fail_msg("the worker did not end within %d s", seconds);
+        }
+        pause_ms(5);
+    }
+    p->pid = 0;
+    return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int pool_run(pool *p, const char *options)
+{
+    pool_start(p, options);
+    return pool_wait(p, 60);
+}
+
+void pool_signal(pool *p, int number)
+{
+    assert_int_equal(kill(p->pid, number), 0);
+}
+
+int pool_ledger(const pool *p, const char *prefix)
+{
+    FILE *f = fopen(p->ledger, "r");
+    char line[600];
+    int n = 0;
+
+    while (f && fgets(line, sizeof(line), f))
+        n += strncmp(line, prefix, strlen(prefix)) == 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+pid_t pool_runner(const pool *p, const char *prefix)
+{
+    FILE *f = fopen(p->ledger, "r");
+    char line[600];
+    pid_t pid = 0;
+
+    while (f && !pid && fgets(line, sizeof(line), f))
+        if (strncmp(line, prefix, strlen(prefix)) == 0)
+            pid = (pid_t)atoi(strrchr(line, ' '));
+    if (f)
+        fclose(f);
+    return pid;
+}
+
+static char *read_whole(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *text = calloc(1, 1 << 20);
+
+    if (f) {
+        text[fread(text, 1, (1 << 20) - 1, f)] = '\0';
+        fclose(f);
+    }
+    return text;
+}
+
+bool pool_said(const pool *p, const char *text)
+{
+    char *all = read_whole(p->output);
+    const bool found = strstr(all, text) != NULL;
+
+    free(all);
+    return found;
+}
+
+void pool_show(const pool *p)
+{
+    char *output = read_whole(p->output), *ledger = read_whole(p->ledger);
+
+    print_message("--- output\n%s--- ledger\n%s---\n", output, ledger);
+    free(output);
+    free(ledger);
+}
+
+int64_t pool_stat(pool *p, jobq_stat which)
+{
+    int64_t values[JOBQ_STATS];
+
+    assert_ok(jobq_queue_stats(p->queue, "default", 7, values));
+    return values[which];
+}
+
+const char *pool_job(pool *p, const char *id)
+{
+    static char text[200];
+    jobq_info *info;
+
+    if (jobq_queue_find(p->queue, id, strlen(id), &info) < 0)
+        return "gone";
+    snprintf(text, sizeof(text), "%s %lld %lld %lld", jobq_state_word((jobq_state)jobq_info_number(info, JOBQ_INFO_STATE)),
+             (long long)jobq_info_number(info, JOBQ_INFO_FAILURES), (long long)jobq_info_number(info, JOBQ_INFO_CRASHES),
+             (long long)jobq_info_number(info, JOBQ_INFO_DELIVERIES));
+    jobq_info_free(info);
+    return text;
+}
+
+/* ---- who is there --------------------------------------------------------------------------------------------- */
+
+static void remember(pool *p, pid_t pid)
+{
+    for (size_t i = 0; i < p->known_count; i++)
+        if (p->known[i] == pid)
+            return;
+    if (p->known_count < sizeof(p->known) / sizeof(p->known[0]))
+        p->known[p->known_count++] = pid;
+}
+
+/* Living processes whose parent is the master, by what `want` says of them. */
+static size_t find_processes(pool *p, bool want_dispatcher, pid_t *out, size_t max)
+{
+    DIR *folder = opendir("/proc");
+    const struct dirent *entry;
+    size_t n = 0;
+
+    while (folder && (entry = readdir(folder))) {
+        char path[64], state;
+        int pid, parent, group;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%.20s/stat", entry->d_name);
+        if (atoi(entry->d_name) <= 0 || !(f = fopen(path, "r")))
+            continue;
+        if (fscanf(f, "%d (%*[^)]) %c %d %d", &pid, &state, &parent, &group) == 4 && parent == p->pid && state != 'Z') {
+            remember(p, pid);
+            if ((group == p->pid) == want_dispatcher && n < max)
+                out[n++] = pid;
+        }
+        fclose(f);
+    }
+    if (folder)
+        closedir(folder);
+    return n;
+}
+
+pid_t pool_dispatcher(pool *p)
+{
+    pid_t pid = 0;
+
+    return find_processes(p, true, &pid, 1) ? pid : 0;
+}
+
+size_t pool_children(pool *p, pid_t *out, size_t max)
+{
+    return find_processes(p, false, out, max);
+}
+
+bool pool_is_all_gone(const pool *p)
+{
+    for (size_t i = 0; i < p->known_count; i++)
+        if (kill(p->known[i], 0) == 0)
+            return false;
+    return true;
+}

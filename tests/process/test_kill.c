@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kill -9 of each kind of process, and handlers that take their own down: exactly the running job is blamed,
+ * nothing is lost, nothing runs twice (rules C5, D4, D5, D7, H3; cases B052, B072, B074).
+ */
+#include "process/pool.h"
+
+#include "util/clock.h"
+
+static int set_up(void **state)
+{
+    static pool p;
+
+    setenv("JOBQUEUE_TEST_SHORT_LEASE", "1", 1);
+    pool_open(&p);
+    *state = &p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    pool_close(*state);
+    return 0;
+}
+
+/* Rule C5: the running one is a crash, its neighbours run elsewhere, uncounted. */
+static void test_child_killed(void **state)
+{
+    pool *p = *state;
+    char victim[129];
+
+    strcpy(victim, pool_push(p, "deaf", 60000, "backoff=100"));
+    pool_push_many(p, "nap", 50, NULL, 20);
+    pool_start(p, "processes=2 stop_when_empty=1");
+    wait_until(pool_ledger(p, "end nap") >= 2, 20);
+    assert_int_equal(kill(pool_runner(p, "begin deaf"), SIGKILL), 0);
+    assert_int_equal(pool_wait(p, 30), 0);
+    assert_string_equal(pool_job(p, victim), "delayed 0 1 1");
+    assert_int_equal(pool_ledger(p, "begin nap"), 20);
+    assert_int_equal(pool_ledger(p, "end nap"), 20);
+    assert_true(pool_said(p, "Crashed: "));
+    assert_true(pool_said(p, "by signal 9"));
+}
+
+/* An idle child is killed: nobody is blamed, the pool is filled up again (case B074). */
+static void test_idle_child_killed(void **state)
+{
+    pool *p = *state;
+    pid_t children[8];
+
+    pool_start(p, "processes=2");
+    wait_until(pool_children(p, children, 8) == 2, 10);
+    for (int i = 0; i < 3; i++) {
+        pool_push(p, "note", 0, NULL);
+        wait_until(pool_ledger(p, "end note") == i + 1, 10);
+        assert_int_equal(kill(children[0], SIGKILL), 0);
+        wait_until(kill(children[0], 0) != 0, 10);
+        wait_until(pool_children(p, children, 8) == 2, 10);
+    }
+    pool_push_many(p, "note", 0, NULL, 10);
+    wait_until(pool_ledger(p, "end note") == 13, 20);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 20), 0);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
+    assert_int_equal(pool_ledger(p, "begin note"), 13);
+}
+
+/* Another dispatcher takes over what the first had handed out: nothing lost, nothing doubled. */
+static void test_dispatcher_killed(void **state)
+{
+    pool *p = *state;
+
+    pool_push_many(p, "nap", 20, NULL, 100);
+    pool_start(p, "processes=2 stop_when_empty=1");
+    for (int i = 1; i <= 3; i++) {
+        wait_until(pool_ledger(p, "end nap") >= i * 10, 20);
+        assert_int_equal(kill(pool_dispatcher(p), SIGKILL), 0);
+    }
+    assert_int_equal(pool_wait(p, 60), 0);
+    assert_int_equal(pool_ledger(p, "begin nap"), 100);
+    assert_int_equal(pool_ledger(p, "end nap"), 100);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_DEAD), 0);
+    assert_true(pool_said(p, "the dispatcher died (killed by signal 9"));
+}
+
+/* A stopped dispatcher breaks its promise and is replaced. */
+static void test_dispatcher_hangs(void **state)
+{
+    pool *p = *state;
+    pid_t first;
+
+    pool_push_many(p, "nap", 5, NULL, 10);
+    pool_start(p, "processes=1");
+    wait_until(pool_ledger(p, "end nap") == 10, 20);
+    first = pool_dispatcher(p);
+    assert_int_equal(kill(first, SIGSTOP), 0);
+    pool_push_many(p, "nap", 5, NULL, 10);
+    wait_until(pool_ledger(p, "end nap") == 20, 60);
+    assert_int_not_equal(pool_dispatcher(p), first);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 20), 0);
+    assert_int_equal(pool_ledger(p, "begin nap"), 20);
+    assert_true(pool_said(p, "the dispatcher hangs"));
+}
+
+/* Rule H3: everybody dies with the master, the jobs come back by lease. */
+static void test_master_killed(void **state)
+{
+    pool *p = *state;
+    pid_t children[8];
+    size_t n;
+
+    pool_push_many(p, "deaf", 60000, "backoff=0", 2);
+    pool_push_many(p, "note", 0, NULL, 10);
+    pool_start(p, "processes=2 lease=1");
+    wait_until(pool_ledger(p, "begin deaf") == 2, 20);
+    n = pool_children(p, children, 8);
+    assert_int_equal(n, 2);
+    pool_dispatcher(p);
+    pool_signal(p, SIGKILL);
+    assert_int_equal(pool_wait(p, 10), 1000 + SIGKILL);
+    wait_until(pool_is_all_gone(p), 10);
+    pool_start(p, "processes=4 lease=1");
+    wait_until(pool_ledger(p, "end note") == 10, 30);
+    wait_until(pool_ledger(p, "begin deaf") == 4, 30);
+    pool_signal(p, SIGKILL);
+    pool_wait(p, 10);
+    wait_until(pool_is_all_gone(p), 10);
+}
+
+/* Kills at random, of children and of the dispatcher: every job comes through, and only as many begin again
+ * as were hit. */
+static void test_random_kills(void **state)
+{
+    pool *p = *state;
+    unsigned seed = 4711;
+    int kills = 0;
+
+    pool_push_many(p, "nap", 8, "backoff=0 tries=0", 300);
+    pool_start(p, "processes=3 max_crashes=0 stop_when_empty=1");
+    for (int i = 0; i < 12; i++) {
+        const int ended = pool_ledger(p, "end nap");
+        pid_t children[8];
+        size_t n;
+
+        wait_until(pool_ledger(p, "end nap") >= ended + 15, 30);
+        n = pool_children(p, children, 8);
+        if (n && rand_r(&seed) % 3)
+            kills += kill(children[(size_t)rand_r(&seed) % n], SIGKILL) == 0;
+        else if (pool_dispatcher(p))
+            kill(pool_dispatcher(p), SIGKILL);
+    }
+    assert_int_equal(pool_wait(p, 60), 0);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_DEAD), 0);
+    assert_true(pool_ledger(p, "end nap") >= 300);
+    assert_true(pool_ledger(p, "begin nap") <= 300 + kills);
+}
+
+/* Rule D4, D5, case B072: what is known stands in the record; the worker goes on. */
+static void test_handlers_that_die(void **state)
+{
+    static const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGKILL, SIGXCPU};
+    pool *p = *state;
+    char ids[5][129], text[64];
+
+    for (int i = 0; i < 5; i++)
+        strcpy(ids[i], pool_push(p, "crash", signals[i], "tries=1"));
+    pool_push(p, "exit", 3, "backoff=100");
+    pool_push_many(p, "note", 0, NULL, 10);
+    assert_int_equal(pool_run(p, "processes=2 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "end note"), 10);
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(pool_job(p, ids[i]), "dead 0 1 1");
+        snprintf(text, sizeof(text), "by signal %d", signals[i]);
+        assert_true(pool_said(p, text));
+    }
+    assert_int_equal(pool_ledger(p, "begin exit"), 1);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_DELAYED), 1);
+}
+
+/* Rule C5: a poison job does not circle for ever, also when tries is unlimited. */
+static void test_poison(void **state)
+{
+    pool *p = *state;
+    char id[129];
+
+    strcpy(id, pool_push(p, "crash", SIGSEGV, "tries=0 backoff=0"));
+    pool_start(p, "processes=2");
+    wait_until(strcmp(pool_job(p, id), "dead 0 3 3") == 0, 30);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 20), 0);
+}
+
+/* Case B052: completed when the parent's handler returns, once; the forked ones disturb nobody. */
+static void test_handler_forks(void **state)
+{
+    pool *p = *state;
+
+    pool_push_many(p, "forks", 50, NULL, 10);
+    pool_push_many(p, "note", 0, NULL, 20);
+    assert_int_equal(pool_run(p, "processes=2 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "waited forks"), 10);
+    assert_int_equal(pool_ledger(p, "end note"), 20);
+    assert_int_equal(pool_ledger(p, "begin forks"), 10);
+    assert_true(pool_said(p, "Ran 30 jobs"));
+    assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
+}
+
+/* Rule D7: all descriptors closed, their numbers used by the handler's own file. */
+static void test_handler_closes(void **state)
+{
+    pool *p = *state;
+    char path[300];
+    FILE *f;
+
+    pool_push_many(p, "closes", 0, NULL, 3);
+    pool_push_many(p, "note", 0, NULL, 30);
+    assert_int_equal(pool_run(p, "processes=1 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "end closes"), 3);
+    assert_int_equal(pool_ledger(p, "end note"), 30);
+    snprintf(path, sizeof(path), "%s.reused", p->ledger);
+    f = fopen(path, "r");
+    assert_non_null(f);
+    assert_int_equal(fgetc(f), EOF); /* nobody wrote into it */
+    fclose(f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_child_killed),  TEST(test_idle_child_killed), TEST(test_dispatcher_killed),
+        TEST(test_dispatcher_hangs), TEST(test_master_killed),  TEST(test_handlers_that_die),
+        TEST(test_poison),        TEST(test_random_kills),       TEST(test_handler_forks),     TEST(test_handler_closes),
+    };
+
+    return cmocka_run_group_tests_name("process/kill", tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A pool at work: everything runs once, limits end it exactly, children are replaced without a gap.
+ */
+#include "process/pool.h"
+
+#include <fcntl.h>
+
+#include "util/clock.h"
+
+static int set_up(void **state)
+{
+    static pool p;
+
+    pool_open(&p);
+    *state = &p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    pool_close(*state);
+    return 0;
+}
+
+static void test_every_job_once(void **state)
+{
+    pool *p = *state;
+
+    pool_push_many(p, "note", 0, NULL, 500);
+    assert_int_equal(pool_run(p, "processes=3 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "begin note"), 500);
+    assert_int_equal(pool_ledger(p, "end note"), 500);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
+    assert_true(pool_said(p, "watching default (3 processes)"));
+    assert_true(pool_said(p, "Stopping: Nothing left to do"));
+    assert_true(pool_said(p, "Ran 500 jobs"));
+    assert_true(pool_is_all_gone(p));
+}
+
+/* Rule G3. */
+static void test_once(void **state)
+{
+    pool *p = *state;
+
+    pool_push_many(p, "note", 0, NULL, 20);
+    assert_int_equal(pool_run(p, "processes=3 once=1"), 0);
+    assert_int_equal(pool_ledger(p, "begin note"), 1);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 19);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_RESERVED), 0);
+}
+
+static void test_once_waits_for_none(void **state)
+{
+    pool *p = *state;
+
+    assert_int_equal(pool_run(p, "once=1"), 0);
+    assert_int_equal(pool_ledger(p, "begin"), 0);
+}
+
+/* Rule G3: never exceeded, with children enough to run many at once. */
+static void test_max_jobs_exact(void **state)
+{
+    pool *p = *state;
+
+    pool_push_many(p, "nap", 3, NULL, 60);
+    assert_int_equal(pool_run(p, "processes=4 max_jobs=17"), 0);
+    assert_int_equal(pool_ledger(p, "begin nap"), 17);
+    assert_int_equal(pool_ledger(p, "end nap"), 17);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 43);
+    assert_true(pool_said(p, "Stopping: ran 17 jobs"));
+    assert_true(pool_said(p, "Ran 17 jobs"));
+}
+
+static void test_max_time(void **state)
+{
+    pool *p = *state;
+    const int64_t start_ms = jobq__clock_mono_ms();
+
+    assert_int_equal(pool_run(p, "processes=2 max_time=1"), 0);
+    assert_true(jobq__clock_mono_ms() - start_ms >= 1000);
+    assert_true(pool_said(p, "Stopping: been going for 1s"));
+}
+
+/* Rule G7: each child runs three jobs; while one leaves its successor is there already. */
+static void test_recycle(void **state)
+{
+    pool *p = *state;
+
+    pool_push_many(p, "nap", 5, NULL, 60);
+    assert_int_equal(pool_run(p, "processes=2 recycle_jobs=3 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "begin nap"), 60);
+    assert_int_equal(pool_ledger(p, "end nap"), 60);
+    assert_true(p->known_count >= 20);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_DEAD), 0);
+}
+
+static void test_recycle_time(void **state)
+{
+    pool *p = *state;
+
+    pool_push_many(p, "nap", 60, NULL, 10);
+    assert_int_equal(pool_run(p, "recycle_time=0.1 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "end nap"), 10);
+    assert_true(p->known_count >= 4);
+}
+
+/* Rule G1: too much private memory after a job; looked at four times a second. */
+static void test_recycle_memory(void **state)
+{
+    pool *p = *state;
+
+    for (int i = 0; i < 3; i++) {
+        pool_push(p, "grow", 40, NULL);
+        pool_push(p, "nap", 300, NULL);
+    }
+    assert_int_equal(pool_run(p, "memory=20 prefetch=0 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "end grow"), 3);
+    assert_int_equal(pool_ledger(p, "end nap"), 3);
+    assert_true(p->known_count >= 4);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_DEAD), 0);
+}
+
+/* Rule A5: small bodies travel in the ring, large ones by the slot's area; both arrive as they were. */
+static void test_bodies(void **state)
+{
+    static const int sizes[] = {3, 100, 65535, 65536, 65537, 70000, 300000, 1000000};
+    pool *p = *state;
+
+    for (int round = 0; round < 5; round++)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+            pool_push(p, "body", sizes[i], "tries=1");
+    pool_push_many(p, "body", 3000, "tries=1", 400); /* more than a ring holds */
+    assert_int_equal(pool_run(p, "processes=2 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "end body"), 440);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_DEAD), 0);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
+}
+
+/* Rule G7, J1: the reason is told and the code is 1. */
+static void test_no_child_survives(void **state)
+{
+    pool *p = *state;
+
+    p->start_mode = "exit";
+    pool_push(p, "note", 0, NULL);
+    assert_int_equal(pool_run(p, "processes=2"), 1);
+    assert_true(pool_said(p, "Stopping: no child survives its start"));
+    assert_true(pool_said(p, "error: no child survives its start: exit status 7"));
+    assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 1);
+    assert_true(pool_is_all_gone(p));
+}
+
+/* Rule G1: over its memory before its first job is an error of the start. */
+static void test_memory_at_start(void **state)
+{
+    pool *p = *state;
+
+    p->start_mode = "fat";
+    assert_int_equal(pool_run(p, "memory=10"), 1);
+    assert_true(pool_said(p, "MB of private memory before its first job; memory allows 10"));
+}
+
+/* Case B083, rule G5: a handler asks through the API; it and its neighbours finish, nothing more begins. */
+static void test_stop_from_handler(void **state)
+{
+    pool *p = *state;
+
+    pool_push(p, "stops", 200, NULL);
+    pool_push_many(p, "nap", 300, NULL, 20);
+    assert_int_equal(pool_run(p, "processes=2"), 0);
+    assert_int_equal(pool_ledger(p, "end stops"), 1);
+    assert_int_equal(pool_ledger(p, "begin nap"), pool_ledger(p, "end nap"));
+    assert_true(pool_ledger(p, "begin nap") <= 2);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_RESERVED), 0);
+    assert_true(pool_said(p, "Stopping: asked to shut down"));
+}
+
+/* Case B099: the file is open elsewhere in this process. */
+static void test_open_file_refused(void **state)
+{
+    pool *p = *state;
+    int fd = open(p->db, O_RDWR);
+
+    assert_int_equal(pool_run(p, "once=1"), 100 - JOBQ_EUNSUPPORTED);
+    assert_true(pool_said(p, "open elsewhere"));
+    close(fd);
+}
+
+static void test_second_run(void **state)
+{
+    pool *p = *state;
+
+    for (int i = 1; i <= 2; i++) {
+        pool_push(p, "note", 0, NULL);
+        assert_int_equal(pool_run(p, "stop_when_empty=1"), 0);
+        assert_int_equal(pool_ledger(p, "end note"), i);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_job_once),    TEST(test_once),         TEST(test_once_waits_for_none), TEST(test_max_jobs_exact),
+        TEST(test_max_time),          TEST(test_recycle),      TEST(test_recycle_time),        TEST(test_recycle_memory), TEST(test_bodies),       TEST(test_no_child_survives),
+        TEST(test_memory_at_start),   TEST(test_stop_from_handler), TEST(test_open_file_refused), TEST(test_second_run),
+    };
+
+    return cmocka_run_group_tests_name("process/pool", tests, NULL, NULL);
+}

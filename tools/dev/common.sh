@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# What every part of ./dev uses: messages, steps with a log, nearest names. Progress goes to stderr, so that
+# the output of a program started by ./dev stays its own.
+# shellcheck shell=bash
+
+say() { echo "$*"; }
+note() { echo "dev: $*" >&2; }
+die() {
+    echo "dev: $*" >&2
+    exit 1
+}
+
+# step TEXT LOG COMMAND...: says what is done, keeps its output in the log, shows the end of it on failure
+step() {
+    local text=$1 log=$2
+    shift 2
+    note "$text"
+    mkdir -p "$(dirname "$log")"
+    "$@" >"$log" 2>&1 </dev/null && return
+    tail -n 40 "$log" >&2
+    die "failed: $text (all of it: $log)"
+}
+
+# nearest WORD CANDIDATE...: the candidate with the smallest edit distance
+nearest() {
+    local word=$1
+    shift
+    printf '%s\n' "$@" | awk -v a="$word" '
+        function min(x, y) { return x < y ? x : y }
+        function distance(a, b,    i, j, d) {
+            for (i = 0; i <= length(a); i++) d[i, 0] = i
+            for (j = 0; j <= length(b); j++) d[0, j] = j
+            for (i = 1; i <= length(a); i++)
+                for (j = 1; j <= length(b); j++)
+                    d[i, j] = min(min(d[i-1, j], d[i, j-1]) + 1,
+                                  d[i-1, j-1] + (substr(a, i, 1) != substr(b, j, 1)))
+            return d[length(a), length(b)]
+        }
+        { n = distance(a, $0); if (NR == 1 || n < best) { best = n; word = $0 } }
+        END { print word }'
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# ./dev lint and ./dev format.
+# shellcheck shell=bash
+
+c_files() {
+    find "$ROOT"/libjobqueue "$ROOT"/cli "$ROOT"/tests "$ROOT"/php-ext "$ROOT"/examples -name '*.[ch]' ! -name '*_arginfo.h' | sort
+}
+shell_files() {
+    local file
+    for file in "$ROOT"/dev "$ROOT"/autogen.sh "$ROOT"/.ci/run "$ROOT"/tools/* "$ROOT"/tools/dev/*.sh "$ROOT"/examples/run; do
+        [ -f "$file" ] && { [[ $file == *.sh ]] || head -n 1 "$file" | grep -q '^#!.*sh$'; } && echo "$file"
+    done
+}
+
+format() { c_files | xargs clang-format -i; }
+
+lint_flags() {
+    echo "-std=c11 -D_GNU_SOURCE -DJOBQ_BUILDING -I$ROOT/libjobqueue -I$ROOT/libjobqueue/include $(pkg-config --cflags msgpack sqlite3)"
+}
+
+# One file at a time: clang-tidy 14 carries findings about va_list from one file to the next.
+# shellcheck disable=SC2046 # flags are words
+tidy() {
+    find "$ROOT/libjobqueue" "$ROOT/cli" -name '*.c' -print0 |
+        xargs -0 -I FILE -P "$(nproc)" clang-tidy --quiet --warnings-as-errors='*' FILE -- $(lint_flags)
+}
+
+# lint_step NAME COMMAND...: runs on after a failure, remembers it
+lint_step() {
+    local name=$1 log=$BUILD/logs/lint-$1.log
+    shift
+    if "$@" >"$log" 2>&1 </dev/null; then
+        printf '%-16s fine\n' "$name"
+    else
+        printf '%-16s FAILED (%s)\n' "$name" "$log"
+        tail -n 20 "$log" | sed 's/^/    /'
+        LINT_FAILED=$((LINT_FAILED + 1))
+    fi
+}
+
+# shellcheck disable=SC2046 # lists of files and flags are words
+lint() {
+    local tool
+    LINT_FAILED=0
+    mkdir -p "$BUILD/logs"
+    for tool in check-lists check-includes check-budgets; do lint_step "$tool" "$ROOT/tools/$tool"; done
+    lint_step shellcheck shellcheck -x -S warning $(shell_files)
+    lint_step cppcheck cppcheck -q --enable=warning,portability --inline-suppr --error-exitcode=1 --std=c11 \
+        --suppress=missingIncludeSystem -I"$ROOT/libjobqueue" -I"$ROOT/libjobqueue/include" \
+        "$ROOT/libjobqueue" "$ROOT/cli"
+    lint_step clang-tidy tidy
+    [ "$LINT_FAILED" = 0 ]
+}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+# The Debian packages each kind of work needs; installed only when missing.
+# shellcheck shell=bash
+
+declare -A PACKAGES=(
+    [build]='build-essential autoconf automake libtool autoconf-archive pkg-config libmsgpack-dev
+        libsqlite3-dev php8.2-cli php8.2-dev php-parser procps'
+    [test]='libcmocka-dev sqlite3 psmisc php8.2-sqlite3 universal-ctags pmccabe'
+    [lint]='clang-format clang-tidy cppcheck shellcheck'
+    [valgrind]='valgrind'
+    [fuzz]='clang libclang-rt-14-dev'
+)
+
+missing_packages() {
+    local group package
+    for group; do
+        for package in ${PACKAGES[$group]}; do
+            [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+                echo "$package"
+        done
+    done
+}
+
+# apt-get without questions; services of what is installed are not started
+apt_quiet() {
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 "$@"
+}
+
+# A fresh machine has no package lists, or ones that have gone stale.
+install_packages() {
+    apt_quiet --no-install-recommends install "$@" ||
+        { apt_quiet update && apt_quiet --no-install-recommends install "$@"; }
+}
+
+need_packages() {
+    local missing=() log=$BUILD/logs/packages.log
+    command -v dpkg-query >/dev/null || return 0
+    mapfile -t missing < <(missing_packages "$@")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    [ "$(id -u)" = 0 ] || die "not root; install these first: apt-get install ${missing[*]}"
+    step "installing ${#missing[@]} packages: ${missing[*]}" "$log" install_packages "${missing[@]}"
+}

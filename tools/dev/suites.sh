@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+# The suites of ./dev test. A suite is a function that prints TAP; its log stands in build/logs/SUITE.log.
+# shellcheck shell=bash
+
+SUITES=(tools unit contract process console fuzz install phpt examples readme)
+
+# ---- running ---------------------------------------------------------------------------------------
+
+# check NAME COMMAND...: one TAP line for a command that fails with a non-zero status
+check() {
+    local name=$1
+    shift
+    if "$@" 2>&1 | sed 's/^/# /'; then echo "ok - $name"; else echo "not ok - $name"; fi
+}
+
+# programs LIST: the cmocka programs of a list, from the repository root; one that dies is a failure of its own
+programs() {
+    local program out status
+    for program in $(words "$1"); do
+        echo "# program $program"
+        status=0
+        out=$(cd "$ROOT" && CMOCKA_MESSAGE_OUTPUT=TAP timeout 300 ${RUNNER:-} "$BUILD/$program" 2>&1 </dev/null) ||
+            status=$?
+        printf '%s\n' "$out"
+        [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" && continue
+        echo "not ok - $program ended with status $status"
+    done
+}
+
+# words VARIABLE: a list of sources.am
+words() { sed -n "/^$1 =/,/^\$/p" "$ROOT/sources.am" | sed '1d;s/\\$//' | xargs; }
+
+# count LOG: "passed failed skipped"
+count() {
+    awk '/^(not )?ok( |$)/ { if (/# SKIP/) s++; else if (/^not/) f++; else p++ }
+         END { print p + 0, f + 0, s + 0 }' "$1"
+}
+
+show_failure() {
+    grep -a '^not ok' "$1" | grep -v '# SKIP' | head -n 20 | sed 's/^/    /'
+    echo "    … the end of $1:"
+    tail -n 25 "$1" | sed 's/^/    | /'
+}
+
+# run_suite NAME: adds to PASSED FAILED SKIPPED
+run_suite() {
+    local name=$1 log=$BUILD/logs/$1.log passed failed skipped start=$SECONDS status=0
+    ("suite_$name") >"$log" 2>&1 </dev/null || status=$?
+    read -r passed failed skipped < <(count "$log")
+    if [ "$status" != 0 ]; then
+        failed=$((failed + 1))
+        echo "not ok - the suite itself ended with status $status" >>"$log"
+    elif [ $((passed + failed + skipped)) = 0 ]; then
+        failed=1
+        echo "not ok - the suite ran nothing" >>"$log"
+    fi
+    printf '%-10s %5d passed %4d failed %4d skipped %5d s\n' "$name" "$passed" "$failed" "$skipped" $((SECONDS - start))
+    [ "$failed" = 0 ] || show_failure "$log"
+    PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+}
+
+run_suites() {
+    local suite wanted=("$@")
+    [ $# -gt 0 ] || wanted=("${SUITES[@]}")
+    [ "${1:-}" != list ] || { printf '%s\n' "${SUITES[@]}"; return; }
+    for suite in "${wanted[@]}"; do
+        [[ " ${SUITES[*]} " == *" $suite "* ]] ||
+            die "unknown suite \"$suite\", the nearest is \"$(nearest "$suite" "${SUITES[@]}")\""
+    done
+    mkdir -p "$BUILD/logs"
+    build_all
+    build_target check-programs
+    build_target examples
+    PASSED=0 FAILED=0 SKIPPED=0
+    export JOBQ_SRCDIR=$ROOT JOBQUEUE_BIN=$BUILD/.libs/jobqueue
+    LD_LIBRARY_PATH=$(library_path)
+    export LD_LIBRARY_PATH
+    for suite in "${wanted[@]}"; do run_suite "$suite"; done
+    echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+    [ "$FAILED" = 0 ]
+}
+
+# ---- the suites ------------------------------------------------------------------------------------
+
+suite_tools() {
+    local tool
+    for tool in check-lists check-includes check-budgets check-arginfo; do
+        check "$tool" "$ROOT/tools/$tool"
+    done
+    for tool in gen-docs gen-man; do
+        check "$tool --check" "$ROOT/tools/$tool" --check
+    done
+    check "each public header compiles alone, as C and as C++" headers_alone
+    check "the shared library exports jobq_… and nothing else" exports_only_public
+}
+
+suite_unit() { programs UNIT_TESTS; }
+suite_contract() { programs CONTRACT_TESTS; }
+suite_process() { programs PROCESS_TESTS; }
+
+suite_console() {
+    local script
+    programs CONSOLE_TESTS
+    for script in "$ROOT"/tests/console/*.sh; do
+        [ ! -f "$script" ] || tap_script "$script"
+    done
+}
+
+suite_fuzz() {
+    local target
+    for target in $(words FUZZ_TARGETS); do
+        check "${target##*/} replays its corpus" "$BUILD/$target" "$ROOT/tests/fuzz/corpus/${target##*/}"
+    done
+}
+
+suite_install() {
+    local prefix=$BUILD/installed
+    rm -rf "$prefix"
+    check "make install" make -C "$BUILD" -s install prefix="$prefix"
+    check "the installed program runs" env LD_LIBRARY_PATH="$prefix/lib" "$prefix/bin/jobqueue" version
+    check "a program builds with pkg-config" build_with_pkg_config "$prefix"
+    check "the soname is libjobqueue.so.0" test -e "$prefix/lib/libjobqueue.so.0"
+}
+
+suite_phpt() {
+    local run_tests out=$BUILD/logs/run-tests.log status=0
+    run_tests=$("$PHP_CONFIG" --prefix)/lib/php/$("$PHP_CONFIG" --phpapi)/build/run-tests.php
+    cd "$ROOT" || return
+    NO_INTERACTION=1 REPORT_EXIT_STATUS=1 TEST_PHP_EXECUTABLE=$PHP TEST_TIMEOUT=120 \
+        timeout 900 env "${PHP_ENVIRONMENT[@]}" "$PHP" "$run_tests" -q --offline --no-color --show-diff \
+        -d "extension=$(php_extension)" phpt >"$out" 2>&1 || status=$?
+    phpt_to_tap <"$out"
+    # 1 says that tests failed, and they say so themselves; without its summary the runner has not come to the end
+    [ "$status" -le 1 ] && grep -q '^Tests passed' "$out"
+}
+
+suite_examples() { tap_script "$ROOT/examples/run"; }
+
+suite_readme() {
+    local folder
+    folder=$(mktemp -d)
+    # shellcheck disable=SC2064 # the name is wanted now
+    trap "rm -rf '$folder'" EXIT
+    sed -n '/^```php$/,/^```$/p' "$ROOT/README.md" | sed '/^```$/q' | sed '/^```/d' >"$folder/first.php"
+    sed -n '/^```text$/,/^```$/p' "$ROOT/README.md" | sed '/^```$/q' | sed '/^```/d' >"$folder/expected"
+    cd "$folder" || return
+    check "the first program of README.md runs" readme_runs
+    check "it prints what README.md says" readme_said_all
+}
+
+# ---- helpers of the suites -------------------------------------------------------------------------
+
+# tap_script SCRIPT: it prints TAP itself; ending badly without a failed line is a failure of its own
+tap_script() {
+    local out status=0
+    out=$(cd "$ROOT" && TEST_PHP_EXECUTABLE=$PHP JOBQUEUE_EXTENSION=$(php_extension) timeout 300 "$1" 2>&1) || status=$?
+    echo "# script $1"
+    printf '%s\n' "$out"
+    [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $1 ended with status $status"
+}
+
+readme_runs() {
+    timeout 60 "$PHP" -d "extension=$(php_extension)" first.php >output 2>&1 || { cat output; return 1; }
+    cat output
+}
+
+# The lines may come in any order, among others.
+readme_said_all() { [ -s expected ] && ! grep -vFxf output expected; }
+
+phpt_to_tap() {
+    sed -E -e 's/^.*\r//' -e 's/^(PASS|XFAIL) /ok - /' -e 's/^SKIP (.*)/ok - \1 # SKIP/' \
+        -e 's/^(FAIL|BORK|LEAK|XLEAK|WARN|FAIL&LEAK|WARN&FAIL) /not ok - /'
+}
+
+headers_alone() {
+    local header failed=0
+    cd "$ROOT/libjobqueue/include" || return
+    for header in jobqueue/*.h jobqueue/sys/*.h; do
+        printf '#include <%s>\ntypedef int unused;\n' "$header" | cc -x c -std=c11 -Wall -Wextra -Werror -pedantic -I. -fsyntax-only - || failed=1
+        printf '#include <%s>\ntypedef int unused;\n' "$header" | c++ -x c++ -std=c++11 -Wall -Wextra -Werror -I. -fsyntax-only - || failed=1
+    done
+    return $failed
+}
+
+exports_only_public() {
+    local odd
+    odd=$(nm -D --defined-only "$BUILD/.libs/libjobqueue.so" | awk '{ print $NF }' |
+        grep -vE '^(jobq_[a-z][a-z0-9_]*(@@JOBQUEUE_0)?|JOBQUEUE_0)$' || true)
+    [ -z "$odd" ] || { echo "$odd"; return 1; }
+}
+
+build_with_pkg_config() {
+    local prefix=$1 program=$BUILD/installed/program
+    echo '#include <jobqueue/jobqueue.h>
+#include <stdio.h>
+int main(void) { return puts(jobq_version()) < 0; }' >"$program.c"
+    # shellcheck disable=SC2046 # flags are words
+    cc "$program.c" -o "$program" $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --define-variable=prefix="$prefix" --cflags --libs libjobqueue) &&
+        LD_LIBRARY_PATH=$prefix/lib "$program"
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prints doc/configuration.md ("configuration") or doc/errors.md ("errors") from the tables that
+ * the library itself uses. Run by tools/gen-docs.
+ */
+#include <jobqueue/conf.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    int scope;
+    const char *title, *text;
+} parts[] = {
+    {JOBQ_SCOPE_CONNECTION, "Connection",
+     "In the DSN's query string (`sqlite:queue.db?synchronous=normal`) or given to the queue's "
+     "constructor, which wins."},
+    {JOBQ_SCOPE_WORKER, "Worker",
+     "Given to the worker's constructor, to `run`, or on the command line of `work`; the later one "
+     "wins."},
+    {JOBQ_SCOPE_HANDLER, "Handler",
+     "Given where a handler is registered. They go over the worker's and are read when a job runs, "
+     "so a change reaches jobs "
+     "that are queued already."},
+    {JOBQ_SCOPE_PUSH, "Push",
+     "Given with a job. `tries`, `timeout` and `backoff` travel with it and go over what handler "
+     "and worker say."},
+};
+
+/* A cell: `|` would end it. */
+static void print_cell(const char *text)
+{
+    fputs("| ", stdout);
+    for (; *text; text++)
+        printf(*text == '|' ? "\\|" : "%c", *text);
+    putchar(' ');
+}
+
+static void print_part(int scope)
+{
+    const char *name, *type, *range, *fallback, *meaning;
+    int scopes;
+
+    fputs("| option | type | allowed | default | meaning |\n|---|---|---|---|---|\n", stdout);
+    for (size_t i = 0; jobq_conf_describe(i, &name, &type, &range, &fallback, &scopes, &meaning);
+         i++) {
+        char code[64];
+
+        if (!(scopes & scope))
+            continue;
+        snprintf(code, sizeof(code), "`%s`", name);
+        print_cell(code);
+        print_cell(type);
+        print_cell(range);
+        print_cell(fallback ? fallback : "");
+        print_cell(meaning);
+        puts("|");
+    }
+}
+
+static void print_configuration(void)
+{
+    puts("# Options\n\n"
+         "<!-- Made by tools/gen-docs from libjobqueue/core/conf_table.c; changes go there. -->\n\n"
+         "One option has one name: `max_time` in C, in a DSN and here, `maxTime` in PHP, "
+         "`--max-time` on the command line.\n"
+         "Times are seconds and may have fractions, down to a millisecond. A value that is "
+         "negative, no number or out of its\n"
+         "range is an error that says what is allowed; an unknown name is an error that gives the "
+         "nearest one; an option in\n"
+         "the wrong place is an error that says where it belongs.");
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        printf("\n## %s\n\n%s\n\n", parts[i].title, parts[i].text);
+        print_part(parts[i].scope);
+    }
+}
+
+static void print_errors(void)
+{
+#define ROW(name, value, word, meaning) {#name, value, word, meaning},
+    static const struct {
+        const char *name;
+        int value;
+        const char *word, *meaning;
+    } rows[] = {JOBQ_ERROR_LIST(ROW)};
+#undef ROW
+
+    puts("# Error codes\n\n"
+         "<!-- Made by tools/gen-docs from libjobqueue/include/jobqueue/error.h; changes go there. "
+         "-->\n\n"
+         "C functions return the code; `jobq_error_last()` has the message, the driver, the "
+         "store's own code and what the\n"
+         "error is about. The word is stable and meant for programs: PHP exceptions carry it as "
+         "`errorCode`.\n\n"
+         "| code | number | word | meaning |\n|---|---|---|---|");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        printf("| `%s` | %d | `%s` | %s |\n", rows[i].name, rows[i].value, rows[i].word,
+               rows[i].meaning);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "configuration") == 0) {
+        print_configuration();
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "errors") == 0) {
+        print_errors();
+        return 0;
+    }
+    fputs("usage: gen_docs configuration|errors\n", stderr);
+    return 2;
+}
