@@ -46,6 +46,9 @@ int program_find(const char *name, char *path, size_t size);
 /* Runs it and waits for its end; `input` becomes its standard input. */
 void program_run(jobq_job *job, const char *path, char *const *words, char *const *fields,
                  const char *input, size_t n, program_end *end);
+/* At the start of main: is this the first life of a job's program? Then it does not return, or
+ * returns the exit code; -1: no. */
+int program_child(int argc, char **argv);
 /* For the worker's hook: wakes program_run. Async-signal-safe. */
 void program_interrupt(void *payload);
 

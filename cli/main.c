@@ -16,6 +16,7 @@ int main(int argc, char **argv)
                           "input is the payload as JSON",
         .work = exec_work,
     };
+    int code = program_child(argc, argv);
 
-    return jobq_console_main(&console, argc, argv);
+    return code >= 0 ? code : jobq_console_main(&console, argc, argv);
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -124,6 +125,62 @@ static int set_signals(posix_spawnattr_t *attr)
     return posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
+static const char own_file[] = "/proc/self/exe";
+static const char child_word[] = "--exec-child";
+
+/* The first life of a program: ours. It dies with the process that started it, or else a killed
+ * worker's job would run here and, retried, elsewhere. The wish survives execv. */
+int program_child(int argc, char **argv)
+{
+    if (argc < 5 || strcmp(argv[1], child_word) != 0)
+        return -1;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != (pid_t)strtol(argv[2], NULL, 10))
+        raise(SIGKILL);
+    execv(argv[3], argv + 4);
+    fprintf(stderr, "could not start %s: %s\n", argv[3], strerror(errno));
+    return 127;
+}
+
+/* jobqueue --exec-child PARENT PATH WORD...; freed with free. */
+static char **child_words(const char *path, char *const *words, char *parent, size_t size)
+{
+    enum { BEFORE = 4 };
+    size_t n = 0;
+    char **all;
+
+    while (words[n])
+        n++;
+    all = calloc(BEFORE + n + 1, sizeof(*all));
+    if (!all)
+        return NULL;
+    snprintf(parent, size, "%ld", (long)getpid());
+    all[0] = (char *)own_file;
+    all[1] = (char *)child_word;
+    all[2] = parent;
+    all[3] = (char *)path;
+    memcpy(all + BEFORE, words, n * sizeof(*all));
+    return all;
+}
+
+/* Without /proc it is started as it is. */
+static int start(pid_t *pid_out, const char *path, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attr, char *const *words, char *const *fields)
+{
+    char parent[24];
+    char **all;
+    int rc;
+
+    if (access(own_file, X_OK) != 0)
+        return posix_spawn(pid_out, path, actions, attr, words, fields);
+    all = child_words(path, words, parent, sizeof(parent));
+    if (!all)
+        return ENOMEM;
+    rc = posix_spawn(pid_out, own_file, actions, attr, all, fields);
+    free(all);
+    return rc;
+}
+
 /* It stays in our process group: what the supervisor kills is the group. */
 static int spawn(const char *path, char *const *words, char *const *fields, int in, int err,
                  pid_t *pid_out)
@@ -139,7 +196,7 @@ static int spawn(const char *path, char *const *words, char *const *fields, int 
         rc = set_signals(&attr);
         rc = rc ? rc : posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
         rc = rc ? rc : posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-        rc = rc ? rc : posix_spawn(pid_out, path, &actions, &attr, words, fields);
+        rc = rc ? rc : start(pid_out, path, &actions, &attr, words, fields);
         posix_spawnattr_destroy(&attr);
     }
     posix_spawn_file_actions_destroy(&actions);

@@ -71,6 +71,7 @@ static PHP_RINIT_FUNCTION(jobqueue)
 #endif
     JQG(attempt) = NULL;
     JQG(queues) = NULL;
+    JQG(running) = false;
     return SUCCESS;
 }
 

@@ -25,6 +25,7 @@ ZEND_BEGIN_MODULE_GLOBALS(jobqueue)
     php_jobq_attempt *attempt; /* being run now, NULL outside */
     jobq_reader *reader;       /* for decoding; runs no user code, so one is enough */
     struct php_jobq_queue *queues;
+    bool running;              /* a worker runs: one at a time in a process */
     HashTable *as_jobs;        /* class name -> what its #[AsJob] says */
 ZEND_END_MODULE_GLOBALS(jobqueue)
 ZEND_EXTERN_MODULE_GLOBALS(jobqueue)
@@ -58,6 +59,7 @@ typedef struct php_jobq_queue {
     jobq_message *message; /* reused by every push */
     jobq_conf *extras;     /* push options in PHP's spelling, NULL until some are given */
     zval listeners;        /* event name -> list of callables, or undefined */
+    zval places;           /* last ids of pages given out -> the store's cursors */
     zend_object std;
 } php_jobq_queue;
 
@@ -74,7 +76,7 @@ typedef struct {
     php_jobq_handler *handlers; /* in the order in which the library knows them */
     uint32_t handler_count, handler_room;
     zval resolver, middleware, listeners;
-    bool running, child, started; /* started: child.started was fired in this process, inline */
+    bool child, started; /* started: child.started was fired in this process, inline */
     zend_object std;
 } php_jobq_worker;
 

@@ -243,14 +243,14 @@ static int run_inline(php_jobq_worker *worker, bool silent, int64_t *jobs_out)
 
 /* ---- entrances ------------------------------------------------------------------------------------------------------- */
 
-static bool may_run(php_jobq_worker *worker)
+static bool may_run(void)
 {
     if (strcmp(sapi_module.name, "cli") != 0 && strcmp(sapi_module.name, "phpdbg") != 0) {
         php_jobq_throw_unsupported("a worker runs from the command line only, not under the SAPI \"%s\"", sapi_module.name);
         return false;
     }
-    if (worker->running) {
-        php_jobq_throw_logic("the worker is running already");
+    if (JQG(running)) {
+        php_jobq_throw_logic("a worker is running in this process already");
         return false;
     }
     return true;
@@ -284,22 +284,22 @@ static int run_role(php_jobq_worker *worker, int role, int code)
 int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t count, const jobq_conf *over)
 {
     int code = 0, status = EG(exit_status);
-    if (!may_run(worker)) {
+    if (!may_run()) {
         return -1;
     }
     flush_output();
     if (EG(exception)) {
         return -1;
     }
-    worker->running = true;
+    JQG(running) = true;
     if (fire(worker, "worker.starting", NULL)) {
-        worker->running = false;
+        JQG(running) = false;
         return rethrow_exit(EG(exit_status));
     }
     php_jobq_queues_disconnect();
     int role = jobq_worker_start(worker->worker, queues, count, over, &code);
     code = run_role(worker, role, code);
-    worker->running = false;
+    JQG(running) = false;
     if (role >= 0 && !EG(exception)) {
         fire_stopping(worker, code);
         EG(exit_status) = status;
@@ -311,16 +311,16 @@ int php_jobq_run_next(php_jobq_worker *worker, const char *const *queues, size_t
 {
     int64_t jobs = 0;
     int status = EG(exit_status);
-    if (!may_run(worker)) {
+    if (!may_run()) {
         return -1;
     }
     if (jobq_worker_start_one(worker->worker, queues, count) < 0) {
         php_jobq_throw_last();
         return -1;
     }
-    worker->running = true;
+    JQG(running) = true;
     int code = run_inline(worker, true, &jobs);
-    worker->running = false;
+    JQG(running) = false;
     if (code < 0) {
         return -1;
     }

@@ -19,12 +19,12 @@ static int read_value(decoder *d, const jobq_token *token, zval *out);
 
 /* ---- dates, large integers -------------------------------------------------------------------------------- */
 
-/* "2026-11-30 10:00:01.000250 UTC"; beyond four-digit years "@seconds.microseconds". */
+/* "2026-11-30 10:00:01.000250 UTC"; beyond the years 1 to 9999 "@seconds.microseconds". */
 static size_t format_time(char *out, size_t size, int64_t seconds, uint32_t microseconds)
 {
     struct tm tm;
     time_t when = (time_t)seconds;
-    if (php_gmtime_r(&when, &tm) && tm.tm_year >= 1000 - 1900 && tm.tm_year <= 9999 - 1900) {
+    if (php_gmtime_r(&when, &tm) && tm.tm_year >= 1 - 1900 && tm.tm_year <= 9999 - 1900) {
         return (size_t)snprintf(out, size, "%04d-%02d-%02d %02d:%02d:%02d.%06u UTC", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
                                 tm.tm_hour, tm.tm_min, tm.tm_sec, microseconds);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batches: where drivers put the records they hand out. Everything lies in one arena, so a record lives as
- * long as its batch. Slices are small comparisons over bytes that belong to somebody else.
+ * Batches: where drivers put the records they hand out. Everything lies in one arena, so a record
+ * lives as long as its batch. Slices are small comparisons over bytes that belong to somebody else.
  */
 #include <string.h>
 

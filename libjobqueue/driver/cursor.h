@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cursors of lists as text: up to three numbers with dots between, the place of the page's last job.
+ * Cursors of lists as text: up to three numbers with dots between, the place of the page's last
+ * job.
  */
 #ifndef JOBQ_DRIVER_CURSOR_H
 #define JOBQ_DRIVER_CURSOR_H
@@ -50,7 +51,8 @@ static inline int jobq__cursor_compare(const int64_t part[3], const jobq__cursor
 static inline int jobq__cursor_write(const int64_t part[3], jobq_batch *out, jobq_slice *text_out)
 {
     char text[80];
-    int n = snprintf(text, sizeof(text), "%lld.%lld.%lld", (long long)part[0], (long long)part[1], (long long)part[2]);
+    int n = snprintf(text, sizeof(text), "%lld.%lld.%lld", (long long)part[0], (long long)part[1],
+                     (long long)part[2]);
 
     *text_out = jobq_batch_copy(out, text, (size_t)n);
     return text_out->p ? 0 : jobq__error_nomem();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of the front: open on first use, notice forks, check what goes to a driver, split what is
- * too large for one call, and repeat an exchange job by job when the store refused one value.
+ * The operations of the front: open on first use, notice forks, check what goes to a driver, split
+ * what is too large for one call, and repeat an exchange job by job when the store refused one
+ * value.
  */
 #include "driver/driver.h"
 
@@ -14,7 +15,8 @@
 
 enum { ID_MAX = 128, QUEUE_MAX = 128, NAME_MAX_BYTES = 255, UNIQUE_MAX = 1024, PRIORITY_MAX = 9 };
 
-/* ---- the handle ---------------------------------------------------------------------------------------- */
+/* ---- the handle
+ * ---------------------------------------------------------------------------------------- */
 
 void jobq__store_disconnect(jobq__store *store)
 {
@@ -75,13 +77,15 @@ int jobq__store_schema(jobq__store *store)
     return rc;
 }
 
-/* ---- push ---------------------------------------------------------------------------------------------- */
+/* ---- push
+ * ---------------------------------------------------------------------------------------------- */
 
 static int check_text(const char *what, jobq_slice s, size_t min, size_t max)
 {
     if ((s.p || min == 0) && s.n >= min && s.n <= max)
         return 0;
-    return jobq__error_set_subject(JOBQ_EINVAL, what, strlen(what), "the %s has %zu bytes (allowed: %zu to %zu)", what, s.n, min,
+    return jobq__error_set_subject(JOBQ_EINVAL, what, strlen(what),
+                                   "the %s has %zu bytes (allowed: %zu to %zu)", what, s.n, min,
                                    max);
 }
 
@@ -95,12 +99,15 @@ static int check_push(const jobq_driver *driver, const jobq_push *item)
     if (rc)
         return rc;
     if (item->priority > PRIORITY_MAX)
-        return jobq__error_set(JOBQ_EINVAL, "priority %d is out of range (allowed: 0 to %d)", item->priority, PRIORITY_MAX);
+        return jobq__error_set(JOBQ_EINVAL, "priority %d is out of range (allowed: 0 to %d)",
+                               item->priority, PRIORITY_MAX);
     if (item->version < 1)
-        return jobq__error_set(JOBQ_EINVAL, "version %d is out of range (allowed: 1 and above)", (int)item->version);
+        return jobq__error_set(JOBQ_EINVAL, "version %d is out of range (allowed: 1 and above)",
+                               (int)item->version);
     if (item->body.n > driver->max_body || item->header.n > driver->max_body)
-        return jobq__error_set(JOBQ_ELIMIT, "the body has %zu bytes, the %s driver takes at most %zu", item->body.n,
-                               driver->name, driver->max_body);
+        return jobq__error_set(JOBQ_ELIMIT,
+                               "the body has %zu bytes, the %s driver takes at most %zu",
+                               item->body.n, driver->name, driver->max_body);
     return 0;
 }
 
@@ -118,10 +125,12 @@ int jobq__store_push(jobq__store *store, jobq_push *items, size_t n)
     return rc;
 }
 
-/* ---- exchange ------------------------------------------------------------------------------------------ */
+/* ---- exchange
+ * ------------------------------------------------------------------------------------------ */
 
 /* A part of an exchange: some of its settlements, and the reservation when `want` is not 0. */
-static int exchange_part(jobq__store *store, jobq_exchange *x, jobq_settlement *settle, size_t n, size_t want)
+static int exchange_part(jobq__store *store, jobq_exchange *x, jobq_settlement *settle, size_t n,
+                         size_t want)
 {
     jobq_exchange part = *x;
     int rc;
@@ -152,16 +161,20 @@ static int settle_alone(jobq__store *store, jobq_exchange *x, jobq_settlement *s
     return rc == JOBQ_EINVAL ? 0 : rc;
 }
 
-static int settle_one_by_one(jobq__store *store, jobq_exchange *x, jobq_settlement *settle, size_t n)
+static int settle_one_by_one(jobq__store *store, jobq_exchange *x, jobq_settlement *settle,
+                             size_t n)
 {
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = settle_alone(store, x, &settle[i]);
+    if (rc == 0)
+        jobq__error_clear(); /* what was refused stands in the results */
     return rc;
 }
 
-static int settle_part(jobq__store *store, jobq_exchange *x, jobq_settlement *settle, size_t n, size_t want)
+static int settle_part(jobq__store *store, jobq_exchange *x, jobq_settlement *settle, size_t n,
+                       size_t want)
 {
     int rc = exchange_part(store, x, settle, n, want);
 
@@ -180,7 +193,8 @@ static int check_exchange(const jobq_exchange *x)
     for (size_t i = 0; i < x->queue_count && rc == 0; i++)
         rc = check_text("queue", x->queues[i], 1, QUEUE_MAX);
     if (rc == 0 && x->lease_ms <= 0)
-        rc = jobq__error_set(JOBQ_EINVAL, "lease %lld ms is out of range (allowed: above 0)", (long long)x->lease_ms);
+        rc = jobq__error_set(JOBQ_EINVAL, "lease %lld ms is out of range (allowed: above 0)",
+                             (long long)x->lease_ms);
     return rc;
 }
 
@@ -203,14 +217,16 @@ int jobq__store_exchange(jobq__store *store, jobq_exchange *x)
     return settle_part(store, x, x->settle + done, left, want);
 }
 
-/* ---- the rest passes through ------------------------------------------------------------------------------ */
+/* ---- the rest passes through
+ * ------------------------------------------------------------------------------ */
 
 int jobq__store_renew(jobq__store *store, jobq_renewal *r)
 {
     int rc = check_text("worker", r->worker, 1, ID_MAX);
 
     if (rc == 0 && r->lease_ms <= 0)
-        rc = jobq__error_set(JOBQ_EINVAL, "lease %lld ms is out of range (allowed: above 0)", (long long)r->lease_ms);
+        rc = jobq__error_set(JOBQ_EINVAL, "lease %lld ms is out of range (allowed: above 0)",
+                             (long long)r->lease_ms);
     rc = rc ? rc : ready(store);
     return rc ? rc : store->driver->renew(store->handle, r);
 }
@@ -262,8 +278,10 @@ int jobq__store_list(jobq__store *store, jobq_listing *l)
     int rc = 0;
 
     if (l->limit < 1 || l->state > 4)
-        rc = jobq__error_set(JOBQ_EINVAL, "a list of limit %zu and state %d (allowed: limit 1 and above, state 0 to 4)", l->limit,
-                             l->state);
+        rc = jobq__error_set(
+            JOBQ_EINVAL,
+            "a list of limit %zu and state %d (allowed: limit 1 and above, state 0 to 4)", l->limit,
+            l->state);
     else if (l->state != 4 && !l->queue.p)
         rc = jobq__error_set(JOBQ_EINVAL, "a list of jobs that are not dead needs a queue");
     rc = rc ? rc : ready(store);

@@ -6,8 +6,9 @@
  *     scheme://[user[:password]@]host[:port][/path]?...  redis://:secret@10.0.0.1:6379/0
  *     scheme:///path?options                             sqlite:///var/lib/app/queue.db
  *
- * Several hosts (h1:1,h2:2) stay together in `host`. With an authority the path loses its leading slash.
- * Parts are percent-decoded after they were cut out. Messages never repeat the text: it may hold a password.
+ * Several hosts (h1:1,h2:2) stay together in `host`. With an authority the path loses its leading
+ * slash. Parts are percent-decoded after they were cut out. Messages never repeat the text: it may
+ * hold a password.
  */
 #include <string.h>
 #include <strings.h>
@@ -38,7 +39,8 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Copies into the arena with %XX resolved; NUL-terminated. False: malformed (or no memory, p absent). */
+/* Copies into the arena with %XX resolved; NUL-terminated. False: malformed (or no memory, p
+ * absent). */
 static bool decode(jobq__arena *arena, const char *p, size_t n, jobq_slice *out)
 {
     char *text = jobq__arena_alloc(arena, n + 1);
@@ -155,7 +157,8 @@ static bool split_port(dsn_parts *parts, int *port_out)
     return true;
 }
 
-static int decode_parts(const dsn_parts *parts, const char *scheme, jobq__arena *arena, jobq_driver_config *config)
+static int decode_parts(const dsn_parts *parts, const char *scheme, jobq__arena *arena,
+                        jobq_driver_config *config)
 {
     const struct {
         const char *p;
@@ -164,7 +167,8 @@ static int decode_parts(const dsn_parts *parts, const char *scheme, jobq__arena 
         const char *problem;
     } rows[] = {
         {parts->user, parts->user_n, &config->user, "has a malformed %XX in the user name"},
-        {parts->password, parts->password_n, &config->password, "has a malformed %XX in the password"},
+        {parts->password, parts->password_n, &config->password,
+         "has a malformed %XX in the password"},
         {parts->host, parts->host_n, &config->host, "has a malformed %XX in the host"},
         {parts->path, parts->path_n, &config->path, "has a malformed %XX in the path"},
     };
@@ -177,7 +181,8 @@ static int decode_parts(const dsn_parts *parts, const char *scheme, jobq__arena 
 
 typedef int (*option_fn)(void *payload, const char *name, const char *value, size_t n);
 
-static int read_option(const char *p, size_t n, const char *scheme, jobq__arena *arena, option_fn option, void *payload)
+static int read_option(const char *p, size_t n, const char *scheme, jobq__arena *arena,
+                       option_fn option, void *payload)
 {
     const char *equals = memchr(p, '=', n);
     jobq_slice name, value;
@@ -186,12 +191,14 @@ static int read_option(const char *p, size_t n, const char *scheme, jobq__arena 
         return 0;
     if (!equals || equals == p)
         return refuse(scheme, "has an option that is not of the form name=value");
-    if (!decode(arena, p, (size_t)(equals - p), &name) || !decode(arena, equals + 1, n - (size_t)(equals - p) - 1, &value))
+    if (!decode(arena, p, (size_t)(equals - p), &name) ||
+        !decode(arena, equals + 1, n - (size_t)(equals - p) - 1, &value))
         return refuse(scheme, "has a malformed %XX in an option");
     return option ? option(payload, name.p, value.p, value.n) : 0;
 }
 
-static int read_query(const char *query, const char *scheme, jobq__arena *arena, option_fn option, void *payload)
+static int read_query(const char *query, const char *scheme, jobq__arena *arena, option_fn option,
+                      void *payload)
 {
     while (query && *query) {
         size_t n = strcspn(query, "&");
@@ -206,7 +213,8 @@ static int read_query(const char *query, const char *scheme, jobq__arena *arena,
 }
 
 int jobq__dsn_parse(const char *dsn, jobq__arena *arena, jobq_driver_config *config,
-                    int (*option)(void *payload, const char *name, const char *value, size_t n), void *payload)
+                    int (*option)(void *payload, const char *name, const char *value, size_t n),
+                    void *payload)
 {
     size_t scheme_n = scheme_length(dsn);
     jobq_driver_config made;
@@ -215,7 +223,8 @@ int jobq__dsn_parse(const char *dsn, jobq__arena *arena, jobq_driver_config *con
 
     if (scheme_n == 0)
         return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
-                                      "the dsn has no scheme (allowed: sqlite:FILE, sqlite:///PATH, memory:, SCHEME://HOST/...)");
+                                      "the dsn has no scheme (allowed: sqlite:FILE, "
+                                      "sqlite:///PATH, memory:, SCHEME://HOST/...)");
     memset(&made, 0, sizeof(made));
     split(dsn, scheme_n, &parts);
     made.scheme = jobq__arena_copy(arena, dsn, scheme_n);
@@ -234,7 +243,8 @@ int jobq__dsn_parse(const char *dsn, jobq__arena *arena, jobq_driver_config *con
 
 static bool is_secret(const char *p, size_t n)
 {
-    static const char *const words[] = {"password", "passwd", "pass", "pwd", "secret", "auth", "sslpassword", "token"};
+    static const char *const words[] = {"password", "passwd", "pass",        "pwd",
+                                        "secret",   "auth",   "sslpassword", "token"};
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strlen(words[i]) == n && strncasecmp(p, words[i], n) == 0)
@@ -259,8 +269,8 @@ static void mask_query(jobq__buf *out, const char *query)
     }
 }
 
-/* Masks generously: from the first colon behind the scheme to the last '@' before the query, so that a
- * password with a stray '/' or '@' does not leak. */
+/* Masks generously: from the first colon behind the scheme to the last '@' before the query, so
+ * that a password with a stray '/' or '@' does not leak. */
 static void mask_into(jobq__buf *out, const char *dsn)
 {
     size_t scheme_n = scheme_length(dsn), n = strcspn(dsn, "?");

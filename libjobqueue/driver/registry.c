@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which stores there are. A driver is one line here and one folder; a scheme that belongs to a driver this
- * build lacks is known by name, so that the message can say so.
+ * Which stores there are. A driver is one line here and one folder; a scheme that belongs to a
+ * driver this build lacks is known by name, so that the message can say so.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 #define JOBQ_WITH_SQLITE 1
 #endif
 #if JOBQ_WITH_SQLITE
-extern const jobq_driver jobq__sqlite_driver; /* declared here: its header brings the client library's */
+extern const jobq_driver
+    jobq__sqlite_driver; /* declared here: its header brings the client library's */
 #endif
 
 static const jobq_driver *const drivers[] = {
@@ -59,8 +60,9 @@ static bool lists(const char *schemes, const char *scheme, size_t n)
 
 static const char *next_scheme(void *payload, size_t i)
 {
-    static const char *const all[] = {"sqlite", "memory", "redis", "rediss", "redis+unix", "redis-sentinel",
-                                      "redis-cluster", "postgresql", "postgres", "mysql", "mariadb"};
+    static const char *const all[] = {"sqlite",     "memory",         "redis",         "rediss",
+                                      "redis+unix", "redis-sentinel", "redis-cluster", "postgresql",
+                                      "postgres",   "mysql",          "mariadb"};
 
     (void)payload;
     return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
@@ -83,14 +85,17 @@ static int refuse_scheme(const char *scheme, size_t n)
     for (size_t i = 0; i < ABSENT; i++)
         if (lists(absent[i].schemes, scheme, n))
             return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
-                                          "the %s driver is not part of this build (built in: %s)", absent[i].name, built);
+                                          "the %s driver is not part of this build (built in: %s)",
+                                          absent[i].name, built);
     snprintf(word, sizeof(word), "%.*s", (int)(n < 60 ? n : 60), scheme);
     near = jobq__str_nearest(word, next_scheme, NULL);
     if (near)
-        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
-                                      "unknown store \"%s\" in the dsn, did you mean \"%s\"? (built in: %s)", word, near, built);
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0, "unknown store \"%s\" in the dsn (built in: %s)", word,
-                                  built);
+        return jobq__error_set_driver(
+            JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
+            "unknown store \"%s\" in the dsn, did you mean \"%s\"? (built in: %s)", word, near,
+            built);
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
+                                  "unknown store \"%s\" in the dsn (built in: %s)", word, built);
 }
 
 const jobq_driver *jobq__driver_find(const char *scheme, size_t n)
@@ -102,8 +107,8 @@ const jobq_driver *jobq__driver_find(const char *scheme, size_t n)
     return NULL;
 }
 
-/* Every function is required; a missing one is found here and not in the middle of a night. They stand one
- * behind the other at the end of the table. */
+/* Every function is required; a missing one is found here and not in the middle of a night. They
+ * stand one behind the other at the end of the table. */
 static bool has_functions(const jobq_driver *d)
 {
     static const char none[sizeof(d->now)];
@@ -120,10 +125,12 @@ int jobq__driver_check(const jobq_driver *driver)
     const char *name = driver->name ? driver->name : "?";
 
     if (driver->abi != JOBQ_DRIVER_ABI)
-        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s driver has interface %u, this library has %d", name,
+        return jobq__error_set(JOBQ_EUNSUPPORTED,
+                               "the %s driver has interface %u, this library has %d", name,
                                (unsigned)driver->abi, JOBQ_DRIVER_ABI);
     if (driver->size < sizeof(jobq_driver))
-        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s driver's table has %zu bytes, this library needs %zu", name,
+        return jobq__error_set(JOBQ_EUNSUPPORTED,
+                               "the %s driver's table has %zu bytes, this library needs %zu", name,
                                driver->size, sizeof(jobq_driver));
     if (!driver->name || !driver->name[0] || !driver->schemes || !driver->schemes[0])
         return jobq__error_set(JOBQ_EUNSUPPORTED, "a driver without a name or scheme");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making a store: which DSN is meant (argument, environment, default), which driver serves it, what its
- * options say. Connects to nothing.
+ * Making a store: which DSN is meant (argument, environment, default), which driver serves it, what
+ * its options say. Connects to nothing.
  */
 #include "driver/store.h"
 
@@ -37,9 +37,10 @@ static int resolve_word(const char *word, const char **dsn_out)
     variable[used] = '\0';
     value = getenv(variable);
     if (!value || !*value)
-        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
-                                      "connection \"%s\" is not configured: set %s, or give a dsn such as sqlite:FILE", word,
-                                      variable);
+        return jobq__error_set_driver(
+            JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
+            "connection \"%s\" is not configured: set %s, or give a dsn such as sqlite:FILE", word,
+            variable);
     *dsn_out = value;
     return 0;
 }
@@ -166,7 +167,8 @@ int jobq__store_new(const char *dsn, jobq_conf *conf, jobq__store **store_out)
     jobq__store *store = jobq__zalloc(sizeof(*store));
     jobq_conf *query = jobq_conf_new(JOBQ_SCOPE_CONNECTION, JOBQ_STYLE_SNAKE);
     jobq_conf *own = conf ? NULL : jobq_conf_new(JOBQ_SCOPE_CONNECTION, JOBQ_STYLE_SNAKE);
-    int rc = store && query && (conf || own) ? set_up(store, dsn, conf ? conf : own, query) : jobq__error_nomem();
+    int rc = store && query && (conf || own) ? set_up(store, dsn, conf ? conf : own, query)
+                                             : jobq__error_nomem();
 
     jobq_conf_free(query);
     jobq_conf_free(own);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of the front: shared by store.c (making one) and driver.c (the operations). Nobody else includes it.
+ * Inside of the front: shared by store.c (making one) and driver.c (the operations). Nobody else
+ * includes it.
  */
 #ifndef JOBQ_DRIVER_STORE_H
 #define JOBQ_DRIVER_STORE_H

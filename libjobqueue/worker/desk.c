@@ -86,6 +86,10 @@ void jobq__desk_drop(jobq__desk *desk, jobq__ticket *ticket)
     unlink_ticket(desk, ticket);
     if (ticket->listed)
         desk->list_changed = true;
+    if (ticket->ran)
+        desk->ran--;
+    if (ticket->ran)
+        atomic_fetch_add_explicit(&desk->words->jobs_run, 1, memory_order_relaxed);
     if (ticket->parcel && --ticket->parcel->jobs == 0)
         jobq__desk_return_parcel(desk, ticket->parcel);
     jobq__free(ticket->own_fault);
@@ -95,6 +99,13 @@ void jobq__desk_drop(jobq__desk *desk, jobq__ticket *ticket)
     ticket->phase = JOBQ__TICKET_FREE;
     atomic_store(&ticket->handout->state, JOBQ__HANDOUT_NONE);
     jobq__tickets_prepend(&desk->unused, ticket);
+}
+
+/* The words count it when the ticket is dropped: a successor reads unanswered results again. */
+void jobq__handout_ran(jobq__desk *desk, jobq__ticket *ticket)
+{
+    ticket->ran = true;
+    desk->ran++;
 }
 
 void jobq__handout_end(jobq__desk *desk, jobq__ticket *ticket, jobq_ending ending)
@@ -327,7 +338,7 @@ void jobq__desk_situation(jobq__desk *desk)
     s->now_ms = desk->now_ms;
     s->stop = atomic_load(&desk->words->stop);
     s->paused = atomic_load(&desk->words->paused) != 0;
-    s->jobs_run = atomic_load(&desk->words->jobs_run);
+    s->jobs_run = atomic_load(&desk->words->jobs_run) + desk->ran;
     s->jobs_out = (int64_t)desk->out;
     s->held = (int64_t)desk->held.count;
     s->unsettled = (int64_t)desk->ended.count;

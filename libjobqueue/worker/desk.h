@@ -46,6 +46,7 @@ typedef struct jobq__ticket {
     bool lost;                   /* its lease is lost */
     bool listed;                 /* stands in the record's running list */
     bool shown;                  /* "Processing" is out */
+    bool ran;                    /* its handler ran: counts for max_jobs */
     bool seated;                 /* counted in its seat's unsettled */
 } jobq__ticket;
 
@@ -91,6 +92,7 @@ typedef struct jobq__desk {
     size_t ticket_count;
     jobq__tickets unused, held, ended;
     size_t out;                  /* tickets in phase OUT */
+    int64_t ran;                 /* ended ones whose handler ran, not yet answered for */
     jobq__parcel *parcels;       /* unused ones */
     jobq__seat *seats;
     size_t seat_count;
@@ -121,6 +123,8 @@ typedef struct jobq__desk {
     bool master_died;
     jobq__post *posts, *last_post;
     size_t post_count;
+    jobq__seat *listener;        /* who got the last one, and where it ends in its ring */
+    uint64_t listener_head;
     /* what was said lately (rule F3) */
     struct { char name[64]; int64_t at_ms; } said[32];
     /* names that live workers announce, read at most once a second */
@@ -147,6 +151,7 @@ int64_t jobq__desk_call_budget(const jobq__desk *desk);
 /* handouts.c */
 jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record, jobq__parcel *parcel);
 void jobq__handout_end(jobq__desk *desk, jobq__ticket *ticket, jobq_ending ending); /* to ENDED */
+void jobq__handout_ran(jobq__desk *desk, jobq__ticket *ticket); /* its handler ran */
 void jobq__handout_fault(jobq__ticket *ticket, const char *class_name, const char *message);
 void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settlement *out);
 void jobq__handout_answered(jobq__desk *desk, jobq__ticket *ticket); /* status is set; ticket is gone afterwards */
@@ -168,6 +173,7 @@ void jobq__give_look(jobq__desk *desk);                     /* fills seats' stat
 void jobq__give_take_back(jobq__desk *desk);                /* unstarted ones of all children become held */
 void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms); /* held ones go back to the store */
 void jobq__give_revoke_all(jobq__desk *desk, jobq__seat *seat);
+void jobq__give_clear_strays(jobq__desk *desk, jobq__seat *seat);
 void jobq__give_posts(jobq__desk *desk);
 void jobq__give_drop_post(jobq__desk *desk);                /* the first one */
 bool jobq__seat_is_open(const jobq__seat *seat);             /* LIVE and going to stay */

@@ -183,11 +183,11 @@ static void look(dispatcher *d)
     jobq__results_deaths(desk);
     jobq__desk_situation(desk);
     jobq__give_look(desk);
+    jobq__give_posts(desk); /* before jobs: one of them may take its process with it */
     if (is_serving(desk) && !jobq__desk_is_waiting_out(desk)) {
         jobq__give(desk);
         jobq__give_look(desk);
     }
-    jobq__give_posts(desk);
     set_linger(d);
     jobq__desk_situation(desk);
     if (desk->list_changed && desk->now_ms - desk->last_renew_ms >= 1000)

@@ -236,9 +236,12 @@ static bool give(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
         return false;
     handout->number = next_number(desk, seat);
     handout->slot = (uint32_t)(seat - desk->seats);
-    if (!write_job(desk, seat, ticket))
+    /* First the table, then the ring: a successor of ours must know of everything a child may have. */
+    atomic_store(&handout->state, JOBQ__HANDOUT_OUT);
+    if (!write_job(desk, seat, ticket)) {
+        atomic_store(&handout->state, JOBQ__HANDOUT_HELD);
         return false;
-    atomic_store_explicit(&handout->state, JOBQ__HANDOUT_OUT, memory_order_release);
+    }
     jobq__tickets_remove(&desk->held, ticket);
     ticket->phase = JOBQ__TICKET_OUT;
     seat->cells[handout->number % JOBQ__RECORDS] = ticket;
@@ -364,21 +367,40 @@ static void give_delicate(jobq__desk *desk)
 
 /* ---- taking back ----------------------------------------------------------------------------------------- */
 
-/* False: the child has begun it. */
-static bool take_back(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
+/* From its seat to the front of the held ones. */
+static void unseat(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
 {
     jobq__handout *handout = ticket->handout;
 
-    if (!jobq__slot_revoke(seat->slot, handout->number))
-        return false;
     jobq__tickets_remove(&seat->out, ticket);
-    seat->cells[handout->number % JOBQ__RECORDS] = NULL;
+    if (seat->cells[handout->number % JOBQ__RECORDS] == ticket)
+        seat->cells[handout->number % JOBQ__RECORDS] = NULL;
     desk->out--;
     ticket->phase = JOBQ__TICKET_HELD;
     ticket->held_since_ms = desk->now_ms;
     jobq__tickets_prepend(&desk->held, ticket);
     atomic_store(&handout->state, JOBQ__HANDOUT_HELD);
-    return true;
+}
+
+/* Nothing happens when the child has begun it. */
+static void take_back(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
+{
+    if (jobq__slot_revoke(seat->slot, ticket->handout->number))
+        unseat(desk, seat, ticket);
+}
+
+/* After a dispatcher's death: what was revoked but not noted, or noted but never put into the ring. */
+void jobq__give_clear_strays(jobq__desk *desk, jobq__seat *seat)
+{
+    jobq__ticket *next;
+
+    for (jobq__ticket *ticket = seat->out.first; ticket; ticket = next) {
+        uint64_t number = ticket->handout->number, value = atomic_load(&seat->slot->records[number % JOBQ__RECORDS]);
+
+        next = ticket->next;
+        if (value >> 2 != number || (value & 3) == JOBQ__REVOKED)
+            unseat(desk, seat, ticket);
+    }
 }
 
 static void take_back_last(jobq__desk *desk, jobq__seat *seat, size_t most)
@@ -530,11 +552,21 @@ void jobq__give_post(jobq__desk *desk, const char *event, const jobq__ticket *ti
     jobq__buf_free(&data);
 }
 
-/* The child that gets to it first. */
+/* Events stay in order: while a child has some to read, the next ones go to the same. */
+static bool is_still_reading(const jobq__desk *desk)
+{
+    const jobq__seat *seat = desk->listener;
+
+    return seat && seat->open && (int64_t)(desk->listener_head - atomic_load(&seat->slot->jobs.tail)) > 0;
+}
+
+/* Else the child that gets to it first. */
 static jobq__seat *choose_listener(jobq__desk *desk)
 {
     jobq__seat *best = NULL;
 
+    if (is_still_reading(desk))
+        return desk->listener;
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
@@ -556,22 +588,30 @@ void jobq__give_drop_post(jobq__desk *desk)
     jobq__free(post);
 }
 
+static bool put_post(jobq__desk *desk, jobq__seat *seat, const jobq__buf *bytes)
+{
+    void *p = jobq__ring_reserve(&seat->slot->jobs, jobq__slot_base(seat->slot), bytes->n);
+
+    if (!p)
+        return false;
+    memcpy(p, bytes->p, bytes->n);
+    jobq__ring_publish(&seat->slot->jobs, bytes->n);
+    desk->listener = seat;
+    desk->listener_head = atomic_load(&seat->slot->jobs.head);
+    jobq__slot_wake(seat->slot);
+    return true;
+}
+
+/* What has no room now waits; what was cut for want of memory is dropped. */
 void jobq__give_posts(jobq__desk *desk)
 {
     while (desk->posts) {
         jobq__seat *seat = choose_listener(desk);
-        jobq__buf *bytes = &desk->posts->bytes;
-        void *p = seat && !bytes->failed ? jobq__ring_reserve(&seat->slot->jobs, jobq__slot_base(seat->slot), bytes->n) : NULL;
 
-        if (seat && !p && !bytes->failed && bytes->n < JOBQ__JOB_RING / 2)
-            return; /* its ring is full: later */
         if (!seat)
             return;
-        if (p) {
-            memcpy(p, bytes->p, bytes->n);
-            jobq__ring_publish(&seat->slot->jobs, bytes->n);
-            jobq__slot_wake(seat->slot);
-        }
+        if (!desk->posts->bytes.failed && !put_post(desk, seat, &desk->posts->bytes))
+            return;
         jobq__give_drop_post(desk);
     }
 }

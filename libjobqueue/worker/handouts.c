@@ -60,7 +60,7 @@ static void park_newer(jobq__desk *desk, jobq__ticket *ticket)
 {
     const jobq__handout *handout = ticket->handout;
 
-    ticket->handout->policy.unknown_for_ms = INT64_MAX / 4;
+    ticket->handout->policy.unknown_for_ms = -1;
     if (jobq__desk_say(desk, "newer", name_of(handout)))
         jobq__observer_error(desk->observer, "job %s (\"%s\") was written by a newer version of the library; it waits for a newer worker",
                              handout->id, handout->name);

@@ -139,7 +139,7 @@ static void end_current(struct jobq__inline *inl, jobq_ending ending, int64_t de
     ticket->delay_ms = delay_ms;
     if (did_run(ending)) {
         ticket->ran_us = jobq__clock_mono_us() - inl->started_us;
-        atomic_fetch_add(&desk->words->jobs_run, 1);
+        jobq__handout_ran(desk, ticket);
         desk->s.rest_until_ms = desk->settings->rest_ms > 0 ? desk->now_ms + desk->settings->rest_ms : 0;
     }
     jobq__handout_end(desk, ticket, ending);

@@ -44,7 +44,7 @@ static void end_by_result(jobq__desk *desk, jobq__seat *seat, jobq__ticket *tick
     if (message->fault_n > 0 && message->fault_n <= n - sizeof(*message))
         ticket->fault = jobq__slice(message + 1, message->fault_n);
     if (ran) {
-        atomic_fetch_add_explicit(&desk->words->jobs_run, 1, memory_order_relaxed);
+        jobq__handout_ran(desk, ticket);
         learn(desk, message->ran_us);
     }
     if (desk->settings->verbose && ran && !ticket->shown)
@@ -60,6 +60,18 @@ static void end_by_result(jobq__desk *desk, jobq__seat *seat, jobq__ticket *tick
         seat->rest_until_ms = ticket->ended_mono_ms + desk->settings->rest_ms;
 }
 
+/* Cells are used again as soon as a result was read: after a dispatcher's death two tickets may share one. */
+static jobq__ticket *find_ticket(const jobq__seat *seat, uint64_t number)
+{
+    jobq__ticket *ticket = seat->cells[number % JOBQ__RECORDS];
+
+    if (ticket && ticket->handout->number == number)
+        return ticket;
+    for (ticket = seat->out.first; ticket && ticket->handout->number != number; ticket = ticket->next)
+        ;
+    return ticket;
+}
+
 static void read_one(jobq__desk *desk, jobq__seat *seat, const void *bytes, size_t n)
 {
     const jobq__result_message *message = bytes;
@@ -67,8 +79,8 @@ static void read_one(jobq__desk *desk, jobq__seat *seat, const void *bytes, size
 
     if (n < sizeof(*message))
         return;
-    ticket = seat->cells[message->handout % JOBQ__RECORDS];
-    if (ticket && ticket->handout->number == message->handout)
+    ticket = find_ticket(seat, message->handout);
+    if (ticket && !ticket->known)
         end_by_result(desk, seat, ticket, message, n);
     if (message->retiring)
         atomic_store(&seat->slot->retiring, 1);
@@ -129,7 +141,7 @@ static void word_death(const jobq__slot *slot, char *out, size_t size)
         snprintf(out, size, "killed by signal %d (%s)%s", WTERMSIG(status), signal_name(WTERMSIG(status)),
                  WCOREDUMP(status) ? ", core dumped" : "");
     else if (WIFEXITED(status))
-        snprintf(out, size, "the process ended with status %d in the middle of the job", WEXITSTATUS(status));
+        snprintf(out, size, "the handler called exit(%d)", WEXITSTATUS(status));
     else
         snprintf(out, size, "the process died in the middle of the job");
 }
@@ -143,6 +155,9 @@ static jobq_ending judge_death(const jobq__slot *slot, uint64_t number)
         return JOBQ_ENDED_STOPPED;
     if (kind == JOBQ__KILL_TIMEOUT)
         return atomic_load(&slot->killed) == number ? JOBQ_ENDED_TIMED_OUT : JOBQ_ENDED_STOPPED;
+    /* Rule D4: it left of its own will, and nobody wrote a fatal error down. */
+    if (WIFEXITED(atomic_load(&slot->wait_status)) && atomic_load(&slot->fatal_n) == 0)
+        return JOBQ_ENDED_EXITED;
     return JOBQ_ENDED_CRASHED;
 }
 
@@ -161,7 +176,7 @@ static void blame(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
         word_death(slot, text, sizeof(text));
     if (ending != JOBQ_ENDED_STOPPED)
         jobq__handout_fault(ticket, "", text);
-    atomic_fetch_add(&desk->words->jobs_run, 1);
+    jobq__handout_ran(desk, ticket);
     jobq__handout_end(desk, ticket, ending);
     ticket->seated = true;
     seat->unsettled++;
@@ -184,10 +199,12 @@ static bool is_drained(const jobq__seat *seat)
     return seat->out.count == 0 && seat->unsettled == 0;
 }
 
-static void free_seat(jobq__seat *seat)
+static void free_seat(jobq__desk *desk, jobq__seat *seat)
 {
     jobq__slot *slot = seat->slot;
 
+    if (desk->listener == seat)
+        desk->listener = NULL;
     memset(seat, 0, sizeof(*seat));
     seat->slot = slot;
     jobq__slot_clear(slot);
@@ -206,7 +223,7 @@ void jobq__results_deaths(jobq__desk *desk)
         if (seat->out.count > 0)
             judge_seat(desk, seat);
         if (is_drained(seat)) {
-            free_seat(seat);
+            free_seat(desk, seat);
             freed = true;
         }
     }
@@ -255,7 +272,8 @@ static void sit_down(jobq__desk *desk, jobq__ticket *ticket)
 
     ticket->phase = JOBQ__TICKET_OUT;
     ticket->listed = true; /* whatever the last list said, this one is running */
-    seat->cells[handout->number % JOBQ__RECORDS] = ticket;
+    if (atomic_load(&seat->slot->records[handout->number % JOBQ__RECORDS]) >> 2 == handout->number)
+        seat->cells[handout->number % JOBQ__RECORDS] = ticket;
     jobq__tickets_append(&seat->out, ticket);
     desk->out++;
 }
@@ -285,6 +303,8 @@ void jobq__results_take_over(jobq__desk *desk)
         take_over_one(desk, &desk->tickets[i]);
     jobq__results_read(desk);
     jobq__give_take_back(desk);
+    for (size_t i = 0; i < desk->seat_count; i++)
+        jobq__give_clear_strays(desk, &desk->seats[i]);
     jobq__give_return_held(desk, 0);
     desk->ask_held = true;
 }

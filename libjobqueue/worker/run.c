@@ -3,10 +3,45 @@
  * The short ways to use the step API: the whole loop for C handlers, and the start of a single inline job.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/error.h"
 #include "worker/worker.h"
+
+/* What runs in this process, for a handler that calls exit. */
+static struct {
+    jobq_worker *worker;
+    jobq_job *job; /* NULL between jobs */
+    bool registered;
+} in_hand;
+
+/* Rule D4. Registered after everything inherited, so it runs first, and a child ends right here: the
+ * destructors that wait behind it are its master's. A process that the handler forked is refused by settle
+ * and exits as it likes. */
+static void leave_by_exit(int status, void *payload)
+{
+    jobq_job *job = in_hand.job;
+    char text[64];
+    int n = snprintf(text, sizeof(text), "the handler called exit(%d)", status);
+
+    (void)payload;
+    if (!job || job->settled)
+        return;
+    in_hand.job = NULL;
+    jobq_job_set_error(job, "exit", 4, text, (size_t)n, NULL, 0, NULL, 0);
+    jobq_worker_retire(in_hand.worker, NULL, 0);
+    if (jobq_job_settle(job, JOBQ_ENDED_EXITED, -1) >= 0)
+        jobq_worker_finish(in_hand.worker);
+}
+
+static void expect_exit(jobq_worker *worker)
+{
+    in_hand.worker = worker;
+    in_hand.job = NULL;
+    if (!in_hand.registered)
+        in_hand.registered = on_exit(leave_by_exit, NULL) == 0;
+}
 
 /* What the handler left as the thread's error is the job's. */
 static jobq_ending note_failure(jobq_job *job, int rc)
@@ -36,7 +71,9 @@ static void run_job(jobq_job *job, jobq_handler handler, void *payload)
     jobq_ending ending;
 
     jobq__error_clear();
+    in_hand.job = job;
     ending = judge_return(job, handler(job, payload));
+    in_hand.job = NULL;
     if (job->settled)
         return;
     /* Its output must survive a later kill. Not in a process the handler forked: settle says so. */
@@ -52,6 +89,7 @@ int jobq_worker_run(jobq_worker *worker, const char *const *queues, size_t count
 
     if (rc < 0 || rc == JOBQ_ROLE_MASTER)
         return rc < 0 ? rc : code;
+    expect_exit(worker);
     while ((rc = jobq_worker_next(worker, &job, &event)) > 0)
         if (rc == JOBQ_STEP_JOB)
             run_job(job, handler, payload);

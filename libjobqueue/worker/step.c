@@ -211,7 +211,10 @@ static void judge_wait(const jobq__situation *s, jobq__step *out)
 {
     int64_t wait = s->jobs_out > 0 ? LOOK_MS : LONGEST_WAIT_MS;
 
-    out->wait_store = s->store_empty && !s->woken && s->reserve_failures == 0 && s->unsettled == 0 && wanted(s) > 0;
+    /* Nobody idle: the next result brings the next reserve. (Nor may a taken-back job, which only an idle
+     * child can have, keep the store saying that there is something.) */
+    out->wait_store = s->store_empty && !s->woken && s->reserve_failures == 0 && s->unsettled == 0 && s->idle_children > 0 &&
+                      wanted(s) > 0;
     if (s->rest_until_ms > s->now_ms)
         sooner(&wait, s, s->rest_until_ms);
     wait_for_calls(s, &wait);

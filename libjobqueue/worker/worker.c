@@ -63,12 +63,14 @@ static void free_queues(jobq_worker *worker)
     worker->queue_count = 0;
 }
 
-/* A fork's copy lets go of memory only: pipes and mappings are its parent's too, and closing its own ends
- * of them hurts nobody. */
+/* An inline run that was left in the middle is ended first. A fork's copy lets go of memory only: pipes and
+ * mappings are its parent's too, and closing its own ends of them hurts nobody. */
 void jobq_worker_free(jobq_worker *worker)
 {
     if (!worker)
         return;
+    if (worker->inl && worker->stamp == jobq__process_stamp())
+        jobq_worker_finish(worker);
     for (size_t i = 0; i < worker->handler_count; i++) {
         jobq__free(worker->handlers[i].name);
         jobq_conf_free(worker->handlers[i].conf);

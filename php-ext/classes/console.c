@@ -5,7 +5,8 @@
 #include "php_jobqueue.h"
 
 #include <jobqueue/console.h>
-#include <main/php_ini.h>
+
+#include <unistd.h>
 
 #include "console_arginfo.h"
 
@@ -19,7 +20,12 @@ ZEND_METHOD(JobQueue_Console, __construct)
 /* A usage error of the command line: one line on stderr, exit code 2 (rule J1). */
 static int usage(const char *fmt, const char *what)
 {
-    fprintf(stderr, fmt, what);
+    char line[MAXPATHLEN + 256];
+    int n = snprintf(line, sizeof(line), fmt, what);
+    size_t length = n < 0 ? 0 : MIN((size_t)n, sizeof(line) - 1);
+    if (write(STDERR_FILENO, line, length) < 0) {
+        return 2; /* nobody listens; the exit code says it */
+    }
     return 2;
 }
 

@@ -6,20 +6,132 @@
 
 /* ---- lists ---------------------------------------------------------------------------------------------- */
 
-static void return_list(int rc, jobq_list *list, zval *return_value)
+/* One list of the store, to be read page by page. */
+typedef struct {
+    php_jobq_queue *queue;
+    const char *name; /* NULL: dead jobs by filter */
+    size_t name_n;
+    jobq_state state;
+    jobq_filter filter;
+} source;
+
+static zend_result fetch(const source *s, size_t limit, const char *after, jobq_list **out)
 {
+    int rc = s->name ? jobq_queue_jobs(s->queue->queue, s->name, s->name_n, s->state, limit, after, out)
+                     : jobq_queue_dead(s->queue->queue, &s->filter, limit, after, out);
     if (rc < 0) {
         php_jobq_throw_last();
+        return FAILURE;
+    }
+    return SUCCESS;
+}
+
+static zend_string *place_key(const source *s, const char *id)
+{
+    return strpprintf(0, "%d %s", s->name ? (int)s->state : JOBQ_STATES, id);
+}
+
+/* The store pages by cursors, PHP by the last id seen: what the two have to do with each other is kept for
+ * the pages given out lately. */
+static void remember(const source *s, const jobq_list *list)
+{
+    const char *next = jobq_list_next(list), *id;
+    zval *places = &s->queue->places, value;
+    if (!next) {
         return;
     }
-    size_t count = jobq_list_count(list);
-    array_init_size(return_value, (uint32_t)count);
-    for (size_t i = 0; i < count; i++) {
-        zval info;
-        php_jobq_job_info_make(&info, jobq_list_get(list, i));
-        add_next_index_zval(return_value, &info);
+    if (Z_TYPE_P(places) != IS_ARRAY || zend_hash_num_elements(Z_ARRVAL_P(places)) >= 256) {
+        zval_ptr_dtor(places);
+        array_init(places);
     }
-    jobq_list_free(list);
+    id = jobq_info_text(jobq_list_get(list, jobq_list_count(list) - 1), JOBQ_INFO_ID, NULL);
+    zend_string *key = place_key(s, id ? id : "");
+    ZVAL_STRING(&value, next);
+    zend_hash_update(Z_ARRVAL_P(places), key, &value);
+    zend_string_release(key);
+}
+
+/* Where that id stands in the page; -1: nowhere. */
+static zend_long position(const jobq_list *list, const char *id)
+{
+    for (size_t i = 0; i < jobq_list_count(list); i++) {
+        const char *other = jobq_info_text(jobq_list_get(list, i), JOBQ_INFO_ID, NULL);
+        if (other && strcmp(other, id) == 0) {
+            return (zend_long)i;
+        }
+    }
+    return -1;
+}
+
+static zend_string *next_of(const jobq_list *list)
+{
+    const char *next = jobq_list_next(list);
+    return next ? zend_string_init(next, strlen(next), 0) : ZSTR_EMPTY_ALLOC();
+}
+
+/* An id that no page of ours ended with: walk there. The cursor behind it ("": it is the last one), or NULL. */
+static zend_string *walk_to(const source *s, const char *id)
+{
+    enum { PAGE = 1000 };
+    zend_string *cursor = NULL, *found = NULL;
+    do {
+        jobq_list *list = NULL;
+        if (fetch(s, PAGE, cursor ? ZSTR_VAL(cursor) : NULL, &list) == FAILURE) {
+            break;
+        }
+        zend_long at = position(list, id);
+        zend_string *next = next_of(list);
+        jobq_list_free(list);
+        if (at >= 0 && fetch(s, (size_t)at + 1, cursor ? ZSTR_VAL(cursor) : NULL, &list) == SUCCESS) {
+            found = next_of(list);
+            jobq_list_free(list);
+        }
+        if (cursor) {
+            zend_string_release(cursor);
+        }
+        cursor = next;
+    } while (!found && !EG(exception) && ZSTR_LEN(cursor) > 0);
+    if (cursor) {
+        zend_string_release(cursor);
+    }
+    if (!found && !EG(exception)) {
+        php_jobq_throw_usage("after: the list has no job with the id \"%s\"", id);
+    }
+    return found;
+}
+
+static zend_string *cursor_of(const source *s, const char *id)
+{
+    zval *places = &s->queue->places;
+    zend_string *key = place_key(s, id);
+    zval *known = Z_TYPE_P(places) == IS_ARRAY ? zend_hash_find(Z_ARRVAL_P(places), key) : NULL;
+    zend_string_release(key);
+    return known ? zend_string_copy(Z_STR_P(known)) : walk_to(s, id);
+}
+
+static void return_page(const source *s, zend_long limit, const char *after, zval *return_value)
+{
+    jobq_list *list = NULL;
+    zend_string *cursor = after ? cursor_of(s, after) : NULL;
+    if (EG(exception)) {
+        return;
+    }
+    array_init(return_value);
+    if (cursor && ZSTR_LEN(cursor) == 0) {
+        return; /* behind the last one */
+    }
+    if (fetch(s, (size_t)limit, cursor ? ZSTR_VAL(cursor) : NULL, &list) == SUCCESS) {
+        for (size_t i = 0; i < jobq_list_count(list); i++) {
+            zval info;
+            php_jobq_job_info_make(&info, jobq_list_get(list, i));
+            add_next_index_zval(return_value, &info);
+        }
+        remember(s, list);
+        jobq_list_free(list);
+    }
+    if (cursor) {
+        zend_string_release(cursor);
+    }
 }
 
 static bool check_limit(zend_long limit)
@@ -38,8 +150,7 @@ ZEND_METHOD(JobQueue_Queue, jobs)
     zend_long limit = 50;
     char *after = NULL;
     size_t after_n;
-    jobq_state state;
-    jobq_list *list = NULL;
+    source s = { 0 };
     ZEND_PARSE_PARAMETERS_START(2, 4)
         Z_PARAM_STR(name)
         Z_PARAM_OBJECT_OF_CLASS(state_object, php_jobq_ce_state)
@@ -51,12 +162,14 @@ ZEND_METHOD(JobQueue_Queue, jobs)
     if (!queue || !check_limit(limit)) {
         RETURN_THROWS();
     }
-    if (!php_jobq_state_value(Z_OBJ_P(state_object), &state)) {
+    s.queue = queue;
+    s.name = ZSTR_VAL(name);
+    s.name_n = ZSTR_LEN(name);
+    if (!php_jobq_state_value(Z_OBJ_P(state_object), &s.state)) {
         php_jobq_throw_last();
         RETURN_THROWS();
     }
-    int rc = jobq_queue_jobs(queue->queue, ZSTR_VAL(name), ZSTR_LEN(name), state, (size_t)limit, after, &list);
-    return_list(rc, list, return_value);
+    return_page(&s, limit, after, return_value);
 }
 
 /* ---- filters ------------------------------------------------------------------------------------------------ */
@@ -83,8 +196,7 @@ ZEND_METHOD(JobQueue_Queue, dead)
     size_t queue_n, name_n, reason_n, after_n;
     zend_long limit = 50;
     char *after = NULL;
-    jobq_filter filter;
-    jobq_list *list = NULL;
+    source s = { 0 };
     ZEND_PARSE_PARAMETERS_START(0, 6)
         Z_PARAM_OPTIONAL
         Z_PARAM_PATH_OR_NULL(a.queue, queue_n)
@@ -95,11 +207,11 @@ ZEND_METHOD(JobQueue_Queue, dead)
         Z_PARAM_PATH_OR_NULL(after, after_n)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
-    if (!queue || !check_limit(limit) || make_filter(&a, &filter) == FAILURE) {
+    if (!queue || !check_limit(limit) || make_filter(&a, &s.filter) == FAILURE) {
         RETURN_THROWS();
     }
-    int rc = jobq_queue_dead(queue->queue, &filter, (size_t)limit, after, &list);
-    return_list(rc, list, return_value);
+    s.queue = queue;
+    return_page(&s, limit, after, return_value);
 }
 
 /* ---- retry, forget --------------------------------------------------------------------------------------------- */

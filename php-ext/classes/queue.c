@@ -38,6 +38,7 @@ static void free_queue(zend_object *object)
     jobq_conf_free(queue->extras);
     jobq_queue_free(queue->queue);
     zval_ptr_dtor(&queue->listeners);
+    zval_ptr_dtor(&queue->places);
     zend_object_std_dtor(object);
 }
 

@@ -43,7 +43,7 @@ $handlers = [
     'fail' => fn (Job $job) => $job->fail('by hand'),
     'delete' => fn (Job $job) => $job->delete(),
     'delete then exit' => function (Job $job) { $job->delete(); exit(1); },
-    'twice' => function (Job $job) { $job->release(); $job->fail('x'); },
+    'twice' => function (Job $job) { $job->release(30); $job->fail('x'); },
 ];
 foreach (['posix' => 'kill', 'pcntl' => 'fork', 'pcntl ' => 'fork and return'] as $extension => $name) {
     if (!extension_loaded(trim($extension))) {
@@ -98,7 +98,7 @@ release then throw delayed - released failures=0 crashes=0 releases=1 |
 fail               dead failed_by_handler failed_by_handler failures=%d crashes=0 releases=0 | by hand
 delete             gone | 
 delete then exit   gone | 
-twice              %s - released failures=0 crashes=0 releases=%d | %S
+twice              delayed - released failures=0 crashes=0 releases=1 | 
 missing            delayed - %s failures=0 crashes=0 releases=0 | %S
 version            delayed - %s failures=0 crashes=0 releases=0 | %S
 bool(true)

@@ -7,7 +7,7 @@ jobqueue
 require __DIR__ . '/../_util/util.inc';
 use JobQueue\{Queue, State};
 
-$queue = new Queue(store());
+$queue = new Queue($dsn = store());
 $ids = [];
 foreach (['a', 'a', 'b', 'c', 'u'] as $i => $name) {
     $ids[] = $queue->push($name, ['i' => $i], queue: $i < 3 ? 'one' : 'two', unique: $name === 'u' ? 'key' : null);
@@ -42,6 +42,21 @@ try {
     var_dump($e->ids === [$ids[4]], str_contains($e->getMessage(), 'unique key'));
 }
 var_dump($queue->retry(all: true), $queue->forget(all: true), count($queue->jobs('two', State::Ready)));
+// pages by the last id seen, on this handle and on another
+$queue->pushMany(array_map(fn ($i) => ["p$i", null, 'queue' => 'pages'], range(1, 7)));
+$pages = [];
+for ($after = null; $page = $queue->jobs('pages', State::Ready, 3, $after); $after = end($page)->id) {
+    $pages[] = $names($page);
+}
+echo implode(' | ', $pages), "\n";
+while ($job = $queue->reserve('pages')) {
+    $job->fail('x');
+}
+$first = $queue->dead('pages', limit: 2);
+$other = new Queue($dsn);
+echo $names($first), ' | ', $names($queue->dead('pages', limit: 4, after: $first[1]->id)), ' | ', $names($other->dead('pages', limit: 4, after: $first[1]->id)), ' | ',
+    $names($other->dead('pages', after: $first[0]->id)), "\n";
+refused(fn () => $queue->dead(after: 'unknown'));
 refused(fn () => $queue->dead(limit: 0));
 refused(fn () => $queue->dead(olderThan: -1));
 echo refused_as(fn () => $queue->dead(reason: 'whatever')), "\n";
@@ -70,6 +85,9 @@ bool(true)
 int(1)
 int(1)
 int(2)
+p1 p2 p3 | p4 p5 p6 | p7
+p7 p6 | p5 p4 p3 p2 | p5 p4 p3 p2 | p6 p5 p4 p3 p2 p1
+ValueError: after: the list has no job with the id "unknown"
 ValueError: limit must be between 1 and 1000, 0 given
 ValueError: olderThan must be a number of seconds, 0 or more
 ValueError

@@ -68,7 +68,7 @@ string(20) "18446744073709551615"
 string(20) "18446744073709551615"
 DateTimeImmutable 2026-10-25 00:30:00.190432 UTC true
 DateTimeImmutable 1969-12-31 23:59:58.500000 UTC true
-DateTimeImmutable 0001-01-01 00:00:00.000000 +00:00 true
+DateTimeImmutable 0001-01-01 00:00:00.000000 UTC true
 DateTimeImmutable 12027-01-01 00:00:00.250000 +00:00 true
 bool(true)
 bool(true)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The floor for SQLite: the fewest statements that keep the same promise as the driver (id unique, one by
- * one pushes confirmed, reserve in batches with a fence, fenced settle and the next reserve in one
- * transaction). No options, no counters, no names. Prints one line per figure: `push N`, `push_many N`,
- * `drain N` (jobs a second) and `cost S` (CPU seconds per 10,000 jobs drained).
+ * The floor for SQLite: the fewest statements that keep the same promise as the driver (id unique,
+ * one by one pushes confirmed, reserve in batches with a fence, fenced settle and the next reserve
+ * in one transaction). No options, no counters, no names. Prints one line per figure: `push N`,
+ * `push_many N`, `drain N` (jobs a second) and `cost S` (CPU seconds per 10,000 jobs drained).
  *
  *     floor_sqlite FOLDER [full|normal] [JOBS]
  */
@@ -23,13 +23,16 @@ typedef struct {
     int64_t next_id;
 } floor_db;
 
-static const char schema[] = "CREATE TABLE job(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, queue INTEGER NOT NULL,"
-                             " rank INTEGER NOT NULL, at INTEGER NOT NULL, worker INTEGER, fence INTEGER NOT NULL DEFAULT 0,"
-                             " name TEXT NOT NULL, body BLOB);"
-                             "CREATE INDEX job_ready ON job(queue, rank, at, seq) WHERE worker IS NULL;";
-static const char push_sql[] = "INSERT INTO job(id, queue, rank, at, name, body) VALUES(?1, 1, 9, ?2, 'bench.noop', ?3)";
+static const char schema[] =
+    "CREATE TABLE job(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, queue INTEGER NOT NULL,"
+    " rank INTEGER NOT NULL, at INTEGER NOT NULL, worker INTEGER, fence INTEGER NOT NULL DEFAULT 0,"
+    " name TEXT NOT NULL, body BLOB);"
+    "CREATE INDEX job_ready ON job(queue, rank, at, seq) WHERE worker IS NULL;";
+static const char push_sql[] =
+    "INSERT INTO job(id, queue, rank, at, name, body) VALUES(?1, 1, 9, ?2, 'bench.noop', ?3)";
 static const char reserve_sql[] =
-    "UPDATE job SET worker=1, fence=fence+1 WHERE seq IN (SELECT seq FROM job WHERE queue=1 AND worker IS NULL"
+    "UPDATE job SET worker=1, fence=fence+1 WHERE seq IN (SELECT seq FROM job WHERE queue=1 AND "
+    "worker IS NULL"
     " ORDER BY rank, at, seq LIMIT ?1) RETURNING seq, fence, id, name, body";
 static const char settle_sql[] = "DELETE FROM job WHERE seq=?1 AND fence=?2 AND worker=1";
 
@@ -58,8 +61,14 @@ static void open_db(floor_db *f, const char *path, const char *sync)
 {
     char pragmas[256];
 
-    check(f, sqlite3_open_v2(path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL), "open");
-    snprintf(pragmas, sizeof(pragmas), "PRAGMA journal_mode=WAL; PRAGMA synchronous=%s; PRAGMA secure_delete=OFF; PRAGMA cache_size=-4000;", sync);
+    check(f,
+          sqlite3_open_v2(path, &f->db,
+                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL),
+          "open");
+    snprintf(pragmas, sizeof(pragmas),
+             "PRAGMA journal_mode=WAL; PRAGMA synchronous=%s; PRAGMA secure_delete=OFF; PRAGMA "
+             "cache_size=-4000;",
+             sync);
     check(f, sqlite3_exec(f->db, pragmas, NULL, NULL, NULL), "pragmas");
     check(f, sqlite3_exec(f->db, schema, NULL, NULL, NULL), "schema");
     prepare(f, &f->begin, "BEGIN IMMEDIATE");
@@ -80,7 +89,8 @@ static void push_one(floor_db *f)
     static const char body[BODY];
     char id[40];
     int64_t now_ms = (int64_t)(seconds(CLOCK_REALTIME) * 1000);
-    int n = snprintf(id, sizeof(id), "%08" PRIx64 "-0000-7000-8000-%012" PRIx64, (uint64_t)now_ms >> 16, (uint64_t)f->next_id++);
+    int n = snprintf(id, sizeof(id), "%08" PRIx64 "-0000-7000-8000-%012" PRIx64,
+                     (uint64_t)now_ms >> 16, (uint64_t)f->next_id++);
 
     sqlite3_bind_text(f->push, 1, id, n, SQLITE_STATIC);
     sqlite3_bind_int64(f->push, 2, now_ms);
@@ -120,9 +130,12 @@ static int exchange(floor_db *f, held_job *held, int n)
 
         job->seq = sqlite3_column_int64(f->reserve, 0);
         job->fence = sqlite3_column_int64(f->reserve, 1);
-        memcpy(job->id, sqlite3_column_text(f->reserve, 2), (size_t)sqlite3_column_bytes(f->reserve, 2));
-        memcpy(job->name, sqlite3_column_text(f->reserve, 3), (size_t)sqlite3_column_bytes(f->reserve, 3));
-        memcpy(job->body, sqlite3_column_blob(f->reserve, 4), (size_t)sqlite3_column_bytes(f->reserve, 4));
+        memcpy(job->id, sqlite3_column_text(f->reserve, 2),
+               (size_t)sqlite3_column_bytes(f->reserve, 2));
+        memcpy(job->name, sqlite3_column_text(f->reserve, 3),
+               (size_t)sqlite3_column_bytes(f->reserve, 3));
+        memcpy(job->body, sqlite3_column_blob(f->reserve, 4),
+               (size_t)sqlite3_column_bytes(f->reserve, 4));
     }
     check(f, rc, "reserve");
     sqlite3_reset(f->reserve);

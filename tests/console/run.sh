@@ -86,6 +86,14 @@ program() { # program NAME: standard input becomes an executable script
     chmod +x "$folder/$1"
 }
 
+# ends PID: waits until it runs no more (one that nobody has reaped yet does not), and prints 1.
+ends() {
+    for _ in $(seq 200); do
+        grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status" || { echo 1; return; }
+        sleep 0.05
+    done
+}
+
 # ---- words and options ------------------------------------------------------------------------------------
 
 export JOBQUEUE_DSN=memory:
@@ -358,9 +366,7 @@ run push stubborn --id=stubborn-1
 began=$SECONDS
 work ./stubborn --tries=1 --timeout=0.5 --timeout-grace=0.5
 report "$([ $((SECONDS - began)) -lt 20 ] && echo 1)" 'exec: killed after the grace (rule I1)' "took $((SECONDS - began)) s"
-gone=0
-for _ in $(seq 100); do kill -0 "$(cat "$OUT.pid")" 2>/dev/null || { gone=1; break; }; sleep 0.05; done
-report $gone 'exec: with nothing left behind' 'the program is still there'
+report "$(ends "$(cat "$OUT.pid")")" 'exec: with nothing left behind' 'the program is still there'
 run show stubborn-1 --json
 expect 'exec: and recorded as timed out (rule I2)' 0 out '"reason":"timed_out"'
 
@@ -377,6 +383,20 @@ code=$? out=$(cat .work) err=''
 expect 'exec: a second TERM ends the program (rule H1)' 0 out 'Stopping: '
 run show slow-2 --json
 expect 'exec: and the job is given back uncounted' 0 out '"state":"ready"' out '"failures":0'
+
+program sit <<'END'
+echo $$ >"$OUT.sit"; exec sleep 60
+END
+rm -f "$OUT.sit"
+run push sit --id=sit-1 --queue=sit
+"$bin" work --exec=./sit --queue=sit --max-jobs=1 --tries=1 >.work 2>&1 &
+worker=$!
+for _ in $(seq 400); do [ -s "$OUT.sit" ] && break; sleep 0.05; done
+kill -9 "$(ps -o ppid= -p "$(cat "$OUT.sit")")"
+report "$(ends "$(cat "$OUT.sit")")" 'exec: a program dies with the child that started it (rule D5)' 'the program is still there'
+wait $worker
+run show sit-1 --json
+expect 'exec: and that is a crash' 0 out '"crashes":1' out 'signal 9'
 
 # ---- dead jobs --------------------------------------------------------------------------------------------
 

@@ -48,12 +48,20 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- push ------------------------------------------------------------------------------------------------- */
+/* ---- push
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void test_push_keeps_every_field(void **state)
 {
-    jobq_push item = {.id = TEXT("id-1"), .queue = TEXT("mail"), .name = TEXT("invoice.send"), .header = TEXT("\1m"),
-                      .body = jobq__slice("a\0b\xff", 4), .unique = TEXT("key"), .version = 7, .priority = 3};
+    jobq_push item = {.id = TEXT("id-1"),
+                      .queue = TEXT("mail"),
+                      .name = TEXT("invoice.send"),
+                      .header = TEXT("\1m"),
+                      .body = jobq__slice("a\0b\xff", 4),
+                      .unique = TEXT("key"),
+                      .version = 7,
+                      .priority = 3};
     const jobq_record *r;
 
     (void)state;
@@ -122,10 +130,12 @@ static void test_b5_duplicate_id_in_any_state(void **state)
     assert_int_equal(count_jobs("another").ready, 0);
 }
 
-/* rule B6: while a job with the key waits or runs, a second push is not stored and names the first. */
+/* rule B6: while a job with the key waits or runs, a second push is not stored and names the first.
+ */
 static void test_b6_unique_key(void **state)
 {
-    jobq_push first = job_item("first", "q"), second = job_item("second", "q"), other = job_item("other", "q2");
+    jobq_push first = job_item("first", "q"), second = job_item("second", "q"),
+              other = job_item("other", "q2");
 
     (void)state;
     first.unique = second.unique = other.unique = TEXT("x:y");
@@ -144,7 +154,8 @@ static void test_b6_unique_key(void **state)
 /* rule B6: death frees the key; a replay is refused while somebody else holds it. */
 static void test_b6_unique_key_and_death(void **state)
 {
-    jobq_push first = job_item("first", "q"), second = job_item("second", "q"), third = job_item("third", "q");
+    jobq_push first = job_item("first", "q"), second = job_item("second", "q"),
+              third = job_item("third", "q");
 
     (void)state;
     first.unique = second.unique = third.unique = TEXT("k");
@@ -166,7 +177,8 @@ static void test_b6_unique_key_and_death(void **state)
 /* rule B3: items of one call are judged singly, the accepted ones stored together. */
 static void test_b3_push_many_judged_singly(void **state)
 {
-    jobq_push items[5] = {job_item("a", "q"), job_item("a", "q"), job_item("b", "q"), job_item("c", "q"), job_item("d", "q")};
+    jobq_push items[5] = {job_item("a", "q"), job_item("a", "q"), job_item("b", "q"),
+                          job_item("c", "q"), job_item("d", "q")};
 
     (void)state;
     items[2].unique = items[3].unique = TEXT("u");
@@ -226,8 +238,11 @@ static void test_push_refuses_bad_arguments(void **state)
 /* cases B141, B025: names with colons, braces and any script; bodies with NUL and of a mebibyte. */
 static void test_b141_names_do_not_collide(void **state)
 {
-    static const char *const queues[] = {"a", "a:delayed", "a:reserved", "billing:v2", "billing", "{x}", "}x", "p:a", "Mail", "mail",
-                                         "m\xc3\xa4il", "\xe6\x97\xa5\xe6\x9c\xac \xe8\xaa\x9e", "100%"};
+    static const char *const queues[] = {
+        "a",       "a:delayed", "a:reserved",  "billing:v2",
+        "billing", "{x}",       "}x",          "p:a",
+        "Mail",    "mail",      "m\xc3\xa4il", "\xe6\x97\xa5\xe6\x9c\xac \xe8\xaa\x9e",
+        "100%"};
     char id[16];
 
     (void)state;
@@ -272,7 +287,8 @@ static void test_a5_large_and_binary_bodies(void **state)
     jobq__free(body);
 }
 
-/* ---- reserve: order ------------------------------------------------------------------------------------------ */
+/* ---- reserve: order
+ * ------------------------------------------------------------------------------------------ */
 
 /* rule C1: priority, then the time it became available, then push order. */
 static void test_c1_order(void **state)
@@ -300,7 +316,12 @@ static void test_c1_order(void **state)
 static void test_c1_queues_in_order(void **state)
 {
     jobq_slice queues[] = {TEXT("high"), TEXT("none"), TEXT("low")};
-    jobq_exchange x = {.worker = TEXT("w"), .lease_ms = 30000, .queues = queues, .queue_count = 3, .want = 3, .out = &got};
+    jobq_exchange x = {.worker = TEXT("w"),
+                       .lease_ms = 30000,
+                       .queues = queues,
+                       .queue_count = 3,
+                       .want = 3,
+                       .out = &got};
 
     (void)state;
     push_job("l1", "low");
@@ -340,7 +361,13 @@ static void test_c1_give_back_keeps_place(void **state)
 static void test_reserve_stops_at_bytes(void **state)
 {
     jobq_slice q = TEXT("q");
-    jobq_exchange x = {.worker = TEXT("w"), .lease_ms = 30000, .queues = &q, .queue_count = 1, .want = 10, .want_bytes = 5, .out = &got};
+    jobq_exchange x = {.worker = TEXT("w"),
+                       .lease_ms = 30000,
+                       .queues = &q,
+                       .queue_count = 1,
+                       .want = 10,
+                       .want_bytes = 5,
+                       .out = &got};
 
     (void)state;
     for (int i = 0; i < 5; i++) { /* bodies of four bytes */
@@ -374,12 +401,15 @@ static void test_b049_never_the_same_twice(void **state)
     assert_int_equal(reserve_jobs("w", "q", 10), 0);
 }
 
-/* ---- delay ----------------------------------------------------------------------------------------------------- */
+/* ---- delay
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* rule B9: delay and at by the store's clock; past = now. */
 static void test_b9_delay(void **state)
 {
-    jobq_push later = job_item("later", "q"), at = job_item("at", "q"), past = job_item("past", "q");
+    jobq_push later = job_item("later", "q"), at = job_item("at", "q"),
+              past = job_item("past", "q");
     jobq_maintenance m;
 
     (void)state;
@@ -397,7 +427,8 @@ static void test_b9_delay(void **state)
     assert_int_equal(m.handled, 0);
     assert_true(m.next_due_ms > m.now_ms && m.next_due_ms <= at.at_ms);
     jobq__clock_shift(40000, 0);
-    assert_int_equal(find_job("at")->state, 0); /* rule N1: due counts as ready before it is promoted */
+    assert_int_equal(find_job("at")->state,
+                     0); /* rule N1: due counts as ready before it is promoted */
     assert_int_equal(count_jobs("q").ready, 1);
     assert_int_equal(count_jobs("q").delayed, 1);
     assert_int_equal(maintain_all().handled, 1);
@@ -456,7 +487,12 @@ static void test_back_with_delay(void **state)
 static void test_next_due_of_exchange(void **state)
 {
     jobq_slice q = TEXT("q");
-    jobq_exchange x = {.worker = TEXT("w"), .lease_ms = 30000, .queues = &q, .queue_count = 1, .want = 1, .out = &got};
+    jobq_exchange x = {.worker = TEXT("w"),
+                       .lease_ms = 30000,
+                       .queues = &q,
+                       .queue_count = 1,
+                       .want = 1,
+                       .out = &got};
     jobq_push item = job_item("a", "other");
 
     (void)state;
@@ -466,7 +502,9 @@ static void test_next_due_of_exchange(void **state)
     assert_true(x.next_due_ms > x.now_ms && x.next_due_ms <= x.now_ms + 7000);
 }
 
-/* ---- settle ------------------------------------------------------------------------------------------------------ */
+/* ---- settle
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 /* rule C3: a token that is not current is refused and changes nothing. */
 static void test_c3_stale_tokens(void **state)
@@ -519,7 +557,13 @@ static void test_answers_per_settlement(void **state)
 {
     jobq_settlement s[3];
     jobq_slice q = TEXT("q");
-    jobq_exchange x = {.worker = TEXT("w"), .lease_ms = 30000, .settle = s, .settle_count = 3, .queues = &q, .queue_count = 1, .want = 5,
+    jobq_exchange x = {.worker = TEXT("w"),
+                       .lease_ms = 30000,
+                       .settle = s,
+                       .settle_count = 3,
+                       .queues = &q,
+                       .queue_count = 1,
+                       .want = 5,
                        .out = &got};
 
     (void)state;
@@ -572,7 +616,8 @@ static void test_f1_dead_keeps_everything(void **state)
     (void)state;
     push_job("a", "q");
     for (int i = 1; i <= 13; i++) {
-        jobq_settlement s = settlement(reserve_one("w", "q", "a"), i < 13 ? JOBQ_OP_BACK : JOBQ_OP_DEAD);
+        jobq_settlement s =
+            settlement(reserve_one("w", "q", "a"), i < 13 ? JOBQ_OP_BACK : JOBQ_OP_DEAD);
 
         snprintf(entry, sizeof(entry), "h%d", i);
         s.history = TEXT(entry);
@@ -623,21 +668,31 @@ static void test_b062_large_counters(void **state)
     push_job("a", "q");
     push_job("behind", "q");
     s = settlement(reserve_one("w", "q", "a"), JOBQ_OP_BACK);
-    s.counters = (jobq_counters){.failures = big, .crashes = big + 1, .releases = big + 2, .losses = big + 3, .exceptions = big + 4,
-                                 .parks = big + 5, .parked_since_ms = big + 6};
+    s.counters = (jobq_counters){.failures = big,
+                                 .crashes = big + 1,
+                                 .releases = big + 2,
+                                 .losses = big + 3,
+                                 .exceptions = big + 4,
+                                 .parks = big + 5,
+                                 .parked_since_ms = big + 6};
     jobq__clock_shift(5, 0);
     assert_int_equal(settle_with("w", &s), 0);
     assert_int_equal(reserve_jobs("w", "q", 2), 2);
     expect_ids("behind a");
-    assert_memory_equal(&got.last->counters.failures, &s.counters.failures, sizeof(s.counters) - sizeof(int64_t));
+    assert_memory_equal(&got.last->counters.failures, &s.counters.failures,
+                        sizeof(s.counters) - sizeof(int64_t));
     assert_int_equal(got.last->counters.deliveries, 2);
 }
 
-/* ---- leases -------------------------------------------------------------------------------------------------------- */
+/* ---- leases
+ * --------------------------------------------------------------------------------------------------------
+ */
 
-static int64_t renew(const char *worker, int64_t lease_ms, const jobq_lease_token *running, size_t n, int64_t *held)
+static int64_t renew(const char *worker, int64_t lease_ms, const jobq_lease_token *running,
+                     size_t n, int64_t *held)
 {
-    jobq_renewal r = {.worker = TEXT(worker), .lease_ms = lease_ms, .running = running, .running_count = n};
+    jobq_renewal r = {
+        .worker = TEXT(worker), .lease_ms = lease_ms, .running = running, .running_count = n};
     int rc = jobq__store_renew(store, &r);
 
     *held = r.held;
@@ -769,7 +824,13 @@ static void test_grace_leaves_workers_alone(void **state)
 static void test_want_taken_back(void **state)
 {
     jobq_slice q = TEXT("q");
-    jobq_exchange x = {.worker = TEXT("w2"), .lease_ms = 30000, .queues = &q, .queue_count = 1, .want = 3, .want_taken_back = 1, .out = &got};
+    jobq_exchange x = {.worker = TEXT("w2"),
+                       .lease_ms = 30000,
+                       .queues = &q,
+                       .queue_count = 1,
+                       .want = 3,
+                       .want_taken_back = 1,
+                       .out = &got};
 
     (void)state;
     begin_worker("w", 1000);
@@ -848,7 +909,9 @@ static void test_n4_worker_record(void **state)
     jobq__batch_free(&out);
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------------------- */
+/* ---- looking
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /* case B138, rule N1: the same numbers on every driver. */
 static void test_b138_counts(void **state)
@@ -893,7 +956,8 @@ static size_t walk(jobq_listing l, char *text, size_t size)
         l.out = &page;
         assert_ok(jobq__store_list(store, &l));
         for (const jobq_record *r = page.first; r; r = r->next)
-            used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " " : "", (int)r->id.n, (const char *)r->id.p);
+            used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " " : "",
+                                     (int)r->id.n, (const char *)r->id.p);
         pages++;
         if (l.next.p) {
             memcpy(cursor, l.next.p, l.next.n);
@@ -1038,7 +1102,9 @@ static void test_f4_retry_and_forget(void **state)
     assert_int_equal(find_job("a")->history_count, 0);
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------------------------- */
+/* ---- waiting
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void test_wait(void **state)
 {
@@ -1075,26 +1141,121 @@ static void test_now(void **state)
     assert_true(llabs(now_ms - jobq__clock_wall_ms()) < 60000);
 }
 
-/* ---- the suite --------------------------------------------------------------------------------------------------------- */
+/* ---- without memory
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static int settle_softly(const char *worker, jobq_settlement *s)
+{
+    jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 30000, .settle = s, .settle_count = 1};
+    int rc = jobq__store_exchange(store, &x);
+
+    return rc ? rc : s->result;
+}
+
+/* One of everything; the first error, 0 when all went well. */
+static int one_of_everything(void)
+{
+    static jobq_batch out, look;
+    jobq_slice q = TEXT("q");
+    jobq_push item = job_item("a", "q");
+    jobq_exchange x = {.worker = TEXT("w"),
+                       .lease_ms = 30000,
+                       .queues = &q,
+                       .queue_count = 1,
+                       .want = 1,
+                       .out = &out};
+    jobq_listing l = {.queue = q, .limit = 5, .out = &look};
+    jobq_settlement s;
+    int rc = jobq__store_push(store, &item, 1);
+
+    jobq__batch_free(&out);
+    jobq__batch_free(&look);
+    rc = rc ? rc : jobq__store_exchange(store, &x);
+    if (rc || !out.first)
+        return rc;
+    s = settlement(out.first, JOBQ_OP_BACK);
+    s.error = s.history = TEXT("text");
+    rc = settle_softly("w", &s);
+    rc = rc ? rc : jobq__store_find(store, item.id, &look);
+    return rc ? rc : jobq__store_list(store, &l);
+}
+
+/* Each allocation fails once: an error, and afterwards the job stands in one state or was never
+ * stored. */
+static void test_short_memory(void **state)
+{
+    int rc = -1;
+
+    (void)state;
+    for (int64_t n = 1; rc != 0 && n < 2000; n++) {
+        jobq_counts c;
+
+        tear_down(NULL);
+        store = contract_open(driver->fresh_dsn());
+        jobq__alloc_fail_at(n, 0);
+        rc = one_of_everything();
+        jobq__alloc_fail_at(0, 0);
+        if (rc != 0)
+            assert_int_equal(rc, JOBQ_ENOMEM);
+        c = count_jobs("q");
+        assert_int_equal(c.ready + c.reserved, find_job("a") ? 1 : 0);
+    }
+    assert_int_equal(rc, 0);
+}
+
+/* ---- the suite
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 #define ROW(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int contract_main(const contract_driver *which, const struct CMUnitTest *own, size_t own_count)
 {
     static const struct CMUnitTest shared[] = {
-        ROW(test_push_keeps_every_field), ROW(test_push_absent_is_not_empty), ROW(test_b5_duplicate_id_in_any_state),
-        ROW(test_b6_unique_key), ROW(test_b6_unique_key_and_death), ROW(test_b3_push_many_judged_singly),
-        ROW(test_push_larger_than_a_batch), ROW(test_push_refuses_bad_arguments), ROW(test_b141_names_do_not_collide),
-        ROW(test_a5_large_and_binary_bodies), ROW(test_c1_order), ROW(test_c1_queues_in_order),
-        ROW(test_c1_give_back_keeps_place), ROW(test_reserve_stops_at_bytes), ROW(test_b049_never_the_same_twice),
-        ROW(test_b9_delay), ROW(test_c8_promotion_is_bounded), ROW(test_back_with_delay), ROW(test_next_due_of_exchange),
-        ROW(test_c3_stale_tokens), ROW(test_c3_token_of_a_gone_job), ROW(test_answers_per_settlement),
-        ROW(test_b048_late_failure), ROW(test_f1_dead_keeps_everything), ROW(test_done_is_kept), ROW(test_b062_large_counters),
-        ROW(test_c5_crash_and_loss), ROW(test_c12_wall_clock_steps), ROW(test_c10_length_of_the_holder),
-        ROW(test_losses_in_a_row_are_a_crash), ROW(test_lapsed_but_not_taken), ROW(test_grace_leaves_workers_alone),
-        ROW(test_want_taken_back), ROW(test_held_and_leave), ROW(test_n4_worker_record), ROW(test_b138_counts),
-        ROW(test_lists_with_cursors), ROW(test_list_of_the_dead), ROW(test_queues_sorted), ROW(test_f4_retry_and_forget),
-        ROW(test_wait), ROW(test_now),
+        ROW(test_push_keeps_every_field),
+        ROW(test_push_absent_is_not_empty),
+        ROW(test_b5_duplicate_id_in_any_state),
+        ROW(test_b6_unique_key),
+        ROW(test_b6_unique_key_and_death),
+        ROW(test_b3_push_many_judged_singly),
+        ROW(test_push_larger_than_a_batch),
+        ROW(test_push_refuses_bad_arguments),
+        ROW(test_b141_names_do_not_collide),
+        ROW(test_a5_large_and_binary_bodies),
+        ROW(test_c1_order),
+        ROW(test_c1_queues_in_order),
+        ROW(test_c1_give_back_keeps_place),
+        ROW(test_reserve_stops_at_bytes),
+        ROW(test_b049_never_the_same_twice),
+        ROW(test_b9_delay),
+        ROW(test_c8_promotion_is_bounded),
+        ROW(test_back_with_delay),
+        ROW(test_next_due_of_exchange),
+        ROW(test_c3_stale_tokens),
+        ROW(test_c3_token_of_a_gone_job),
+        ROW(test_answers_per_settlement),
+        ROW(test_b048_late_failure),
+        ROW(test_f1_dead_keeps_everything),
+        ROW(test_done_is_kept),
+        ROW(test_b062_large_counters),
+        ROW(test_c5_crash_and_loss),
+        ROW(test_c12_wall_clock_steps),
+        ROW(test_c10_length_of_the_holder),
+        ROW(test_losses_in_a_row_are_a_crash),
+        ROW(test_lapsed_but_not_taken),
+        ROW(test_grace_leaves_workers_alone),
+        ROW(test_want_taken_back),
+        ROW(test_held_and_leave),
+        ROW(test_n4_worker_record),
+        ROW(test_b138_counts),
+        ROW(test_lists_with_cursors),
+        ROW(test_list_of_the_dead),
+        ROW(test_queues_sorted),
+        ROW(test_f4_retry_and_forget),
+        ROW(test_wait),
+        ROW(test_now),
+        ROW(test_short_memory),
     };
     enum { SHARED = sizeof(shared) / sizeof(shared[0]) };
     struct CMUnitTest all[SHARED + 64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract suite: one set of tests for every driver. A driver's main says how to get a DSN of an empty
- * store and which features to expect, and may add tests of its own.
+ * The contract suite: one set of tests for every driver. A driver's main says how to get a DSN of
+ * an empty store and which features to expect, and may add tests of its own.
  */
 #ifndef JOBQ_TESTS_CONTRACT_H
 #define JOBQ_TESTS_CONTRACT_H
@@ -18,7 +18,8 @@ typedef struct {
 /* Runs the contract and then the driver's own tests; the exit code. */
 int contract_main(const contract_driver *driver, const struct CMUnitTest *own, size_t own_count);
 
-/* ---- small words for tests ------------------------------------------------------------------------------- */
+/* ---- small words for tests
+ * ------------------------------------------------------------------------------- */
 
 /* The store of the test under way, fresh for each test. */
 extern jobq__store *store;
@@ -27,9 +28,9 @@ const char *contract_fresh_dsn(void);
 
 #define TEXT(s) jobq__slice((s), strlen(s))
 
-jobq_push job_item(const char *id, const char *queue);      /* name "test", priority 0, body "body" */
-void push_job(const char *id, const char *queue);           /* must be stored */
-int push_item(jobq_push *item);                             /* its result */
+jobq_push job_item(const char *id, const char *queue); /* name "test", priority 0, body "body" */
+void push_job(const char *id, const char *queue);      /* must be stored */
+int push_item(jobq_push *item);                        /* its result */
 void begin_worker(const char *worker, int64_t lease_ms);
 /* Reserves up to want jobs of one queue; they lie in `got` until the next call. */
 extern jobq_batch got;
@@ -37,11 +38,11 @@ size_t reserve_jobs(const char *worker, const char *queue, size_t want);
 /* Reserves one and returns it; fails when there is none or another one. */
 jobq_record *reserve_one(const char *worker, const char *queue, const char *id);
 jobq_settlement settlement(const jobq_record *record, int op);
-int settle_with(const char *worker, jobq_settlement *s);    /* its result */
+int settle_with(const char *worker, jobq_settlement *s); /* its result */
 int settle_op(const char *worker, const jobq_record *record, int op);
-void expect_ids(const char *ids);                           /* of `got`, in order: "a b c" */
-jobq_maintenance maintain_all(void);                        /* limit 1000, take back, loss cap 10 */
-const jobq_record *find_job(const char *id);                /* NULL: not found */
+void expect_ids(const char *ids);            /* of `got`, in order: "a b c" */
+jobq_maintenance maintain_all(void);         /* limit 1000, take back, loss cap 10 */
+const jobq_record *find_job(const char *id); /* NULL: not found */
 jobq_counts count_jobs(const char *queue);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract on SQLite, and what only a file can show: modes, locks, full disks, forks, other programs.
+ * The contract on SQLite, and what only a file can show: modes, locks, full disks, forks, other
+ * programs.
  */
 #include "contract/contract.h"
 
@@ -51,11 +52,16 @@ static int64_t ask(const char *sql)
 /* Every live job stands in exactly one place, and every place belongs to a live job. */
 static void check_places(void)
 {
-    assert_int_equal(ask("WITH p(seq) AS (SELECT seq FROM jobqueue_ready UNION ALL SELECT seq FROM jobqueue_taken UNION ALL SELECT "
-                         "seq FROM jobqueue_delayed UNION ALL SELECT seq FROM jobqueue_held) SELECT (SELECT count(*) FROM p) - "
-                         "(SELECT count(*) FROM jobqueue_job WHERE state=0) + (SELECT count(*) FROM p WHERE seq NOT IN (SELECT seq "
-                         "FROM jobqueue_job WHERE state=0)) + (SELECT count(*) - count(DISTINCT seq) FROM p) + (SELECT count(*) FROM "
-                         "jobqueue_history WHERE seq NOT IN (SELECT seq FROM jobqueue_job)) + (SELECT count(*) FROM jobqueue_error "
+    assert_int_equal(ask("WITH p(seq) AS (SELECT seq FROM jobqueue_ready UNION ALL SELECT seq FROM "
+                         "jobqueue_taken UNION ALL SELECT "
+                         "seq FROM jobqueue_delayed UNION ALL SELECT seq FROM jobqueue_held) "
+                         "SELECT (SELECT count(*) FROM p) - "
+                         "(SELECT count(*) FROM jobqueue_job WHERE state=0) + (SELECT count(*) "
+                         "FROM p WHERE seq NOT IN (SELECT seq "
+                         "FROM jobqueue_job WHERE state=0)) + (SELECT count(*) - count(DISTINCT "
+                         "seq) FROM p) + (SELECT count(*) FROM "
+                         "jobqueue_history WHERE seq NOT IN (SELECT seq FROM jobqueue_job)) + "
+                         "(SELECT count(*) FROM jobqueue_error "
                          "WHERE seq NOT IN (SELECT seq FROM jobqueue_job))"),
                      0);
 }
@@ -65,7 +71,9 @@ static bool is_intact(void)
     return ask("SELECT count(*) FROM pragma_integrity_check WHERE integrity_check='ok'") == 1;
 }
 
-/* ---- the file --------------------------------------------------------------------------------------------------- */
+/* ---- the file
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static mode_t mode_of(const char *suffix)
 {
@@ -192,15 +200,25 @@ static void test_n6_view(void **state)
         s.reason = 1;
         settle_with("w", &s);
     }
-    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE id='json' AND state='ready' AND queue='mail' AND "
-                         "json_extract(payload, '$.a')=1 AND enqueued_at LIKE '20__-__-__ __:__:__%'"),
+    assert_int_equal(
+        ask("SELECT count(*) FROM jobqueue_jobs WHERE id='json' AND state='ready' AND queue='mail' "
+            "AND "
+            "json_extract(payload, '$.a')=1 AND enqueued_at LIKE '20__-__-__ __:__:__%'"),
+        1);
+    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE id='later' AND state='delayed' "
+                         "AND payload='626F6479'"),
                      1);
-    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE id='later' AND state='delayed' AND payload='626F6479'"), 1);
-    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE state='reserved' AND reserved_by='worker-1' AND deliveries=1"), 1);
-    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE state='dead' AND reason='attempts_exhausted' AND died_at>''"), 1);
+    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE state='reserved' AND "
+                         "reserved_by='worker-1' AND deliveries=1"),
+                     1);
+    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE state='dead' AND "
+                         "reason='attempts_exhausted' AND died_at>''"),
+                     1);
 }
 
-/* ---- outages ---------------------------------------------------------------------------------------------------- */
+/* ---- outages
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void test_locked_beyond_the_deadline(void **state)
 {
@@ -253,7 +271,8 @@ static void test_file_vanishes(void **state)
 static void test_wait_notices_deletion(void **state)
 {
     jobq_slice q = TEXT("q");
-    jobq_wait w = {.queues = &q, .queue_count = 1, .timeout_ms = 30000, .poll_ms = 1000, .wake_fd = -1};
+    jobq_wait w = {
+        .queues = &q, .queue_count = 1, .timeout_ms = 30000, .poll_ms = 1000, .wake_fd = -1};
     pid_t pid;
 
     (void)state;
@@ -272,6 +291,19 @@ static bool mount_small(const char *folder, const char *options)
 {
     mkdir(folder, 0700);
     return geteuid() == 0 && mount("tmpfs", folder, "tmpfs", 0, options) == 0;
+}
+
+static void fill_up(const char *folder)
+{
+    static const char zeros[1024];
+    char name[300];
+    int fd;
+
+    snprintf(name, sizeof(name), "%s/filler", folder);
+    fd = open(name, O_CREAT | O_WRONLY, 0600);
+    while (write(fd, zeros, sizeof(zeros)) > 0)
+        ;
+    close(fd);
 }
 
 /* rule K3: a full disk fails clearly, nothing half-done, and goes on when there is room. */
@@ -303,7 +335,11 @@ static void test_k3_disk_full(void **state)
     assert_said("disk is full");
     assert_true(jobq_error_is_retryable(jobq_error_last()));
     assert_true(stored > 1);
+    fill_up(folder);
     jobq__store_disconnect(store);
+    assert_code(jobq__store_push(store, &item, 1),
+                JOBQ_EIO); /* opened anew, and full all the same */
+    assert_said("disk is full");
     assert_int_equal(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, "size=16m"), 0);
     assert_int_equal(count_jobs("q").ready, stored);
     assert_ok(jobq__store_push(store, &item, 1));
@@ -344,7 +380,8 @@ static void test_k3_read_only(void **state)
     umount(folder);
 }
 
-/* ---- several processes --------------------------------------------------------------------------------------------- */
+/* ---- several processes
+ * --------------------------------------------------------------------------------------------- */
 
 static void reap(const pid_t *pids, size_t n)
 {
@@ -376,7 +413,8 @@ static void test_schema_made_by_several_at_once(void **state)
                 snprintf(id, sizeof(id), "job-%d", i);
                 item = job_item(id, "q");
                 close(gate[1]);
-                if (read(gate[0], &c, 1) < 0 || jobq__store_push(mine, &item, 1) < 0 || item.result != 0) {
+                if (read(gate[0], &c, 1) < 0 || jobq__store_push(mine, &item, 1) < 0 ||
+                    item.result != 0) {
                     fprintf(stderr, "%s\n", jobq_error_message(jobq_error_last()));
                     _exit(1);
                 }
@@ -390,7 +428,8 @@ static void test_schema_made_by_several_at_once(void **state)
     }
 }
 
-/* What a child of B099 does: pushes, takes and finishes with the handle it inherited, until it ends. */
+/* What a child of B099 does: pushes, takes and finishes with the handle it inherited, until it
+ * ends. */
 static void churn(int number, int64_t until_ms)
 {
     char id[32], worker[16];
@@ -400,7 +439,12 @@ static void churn(int number, int64_t until_ms)
     for (int i = 0; jobq__clock_mono_ms() < until_ms; i++) {
         jobq_push item;
         jobq_settlement s;
-        jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 60000, .queues = &q, .queue_count = 1, .want = 1, .out = &got};
+        jobq_exchange x = {.worker = TEXT(worker),
+                           .lease_ms = 60000,
+                           .queues = &q,
+                           .queue_count = 1,
+                           .want = 1,
+                           .out = &got};
 
         snprintf(id, sizeof(id), "%d-%d-%d", (int)getpid(), number, i);
         item = job_item(id, "q");
@@ -480,7 +524,9 @@ static void test_k4_child_opens_its_own(void **state)
     assert_int_equal(count_jobs("q").ready, 3);
 }
 
-/* ---- waking ---------------------------------------------------------------------------------------------------------- */
+/* ---- waking
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static int64_t wall_us(void)
 {
@@ -506,8 +552,11 @@ static pid_t start_pusher(int fd, int n, bool foreign)
         item = job_item(id, "q");
         usleep(10000);
         if (foreign)
-            execute("INSERT INTO jobqueue_job(queue,rank,version,available_at,enqueued_at,base_at,id,name) VALUES((SELECT id FROM "
-                    "jobqueue_queue WHERE name='q'),9,1,1,1,1,hex(randomblob(8)),'n'); INSERT INTO jobqueue_ready SELECT "
+            execute("INSERT INTO "
+                    "jobqueue_job(queue,rank,version,available_at,enqueued_at,base_at,id,name) "
+                    "VALUES((SELECT id FROM "
+                    "jobqueue_queue WHERE name='q'),9,1,1,1,1,hex(randomblob(8)),'n'); INSERT INTO "
+                    "jobqueue_ready SELECT "
                     "queue,rank,available_at,seq FROM jobqueue_job WHERE seq=last_insert_rowid()");
         else if (jobq__store_push(store, &item, 1) < 0)
             _exit(1);
@@ -530,7 +579,8 @@ static int64_t median_latency_us(bool foreign)
     enum { N = 50 };
     int64_t taken[N];
     jobq_slice q = TEXT("q");
-    jobq_wait w = {.queues = &q, .queue_count = 1, .timeout_ms = 20000, .poll_ms = 1000, .wake_fd = -1};
+    jobq_wait w = {
+        .queues = &q, .queue_count = 1, .timeout_ms = 20000, .poll_ms = 1000, .wake_fd = -1};
     int fds[2];
     pid_t pid;
 
@@ -550,8 +600,8 @@ static int64_t median_latency_us(bool foreign)
     close(fds[0]);
     close(fds[1]);
     qsort(taken, N, sizeof(taken[0]), by_size);
-    print_message("wake-up after %s push: p50 %lld us, p98 %lld us\n", foreign ? "a foreign" : "our", (long long)taken[N / 2],
-                  (long long)taken[N - 1]);
+    print_message("wake-up after %s push: p50 %lld us, p98 %lld us\n",
+                  foreign ? "a foreign" : "our", (long long)taken[N / 2], (long long)taken[N - 1]);
     return taken[N / 2];
 }
 
@@ -577,7 +627,8 @@ static int64_t cpu_us(void)
 static void test_c7_idle_is_cheap(void **state)
 {
     jobq_slice q = TEXT("idle");
-    jobq_wait w = {.queues = &q, .queue_count = 1, .timeout_ms = 1500, .poll_ms = 1000, .wake_fd = -1};
+    jobq_wait w = {
+        .queues = &q, .queue_count = 1, .timeout_ms = 1500, .poll_ms = 1000, .wake_fd = -1};
     int64_t quiet, busy;
     pid_t pid;
 
@@ -598,12 +649,15 @@ static void test_c7_idle_is_cheap(void **state)
     assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT);
     busy = cpu_us() - busy;
     reap(&pid, 1);
-    print_message("1.5 s of waiting: %lld us of CPU when quiet, %lld us beside a busy worker\n", (long long)quiet, (long long)busy);
+    print_message("1.5 s of waiting: %lld us of CPU when quiet, %lld us beside a busy worker\n",
+                  (long long)quiet, (long long)busy);
     assert_true(quiet < 15000);
     assert_true(busy < 150000);
 }
 
-/* ---- against the oracle ------------------------------------------------------------------------------------------------ */
+/* ---- against the oracle
+ * ------------------------------------------------------------------------------------------------
+ */
 
 enum { MODEL_JOBS = 24, MODEL_WORKERS = 3 };
 
@@ -613,7 +667,7 @@ typedef struct {
     jobq_counters counters[MODEL_JOBS];
     unsigned seed;
     int step;
-    int64_t wall_ms, boot_ms; /* the model's own time: 100 ms a step */
+    int64_t wall_ms, boot_ms; /* the model's own time: a second a step */
 } model;
 
 static const char *const model_queues[] = {"qa", "qb"};
@@ -629,7 +683,8 @@ static void model_id(char out[8], unsigned i)
     snprintf(out, 8, "j%02u", i);
 }
 
-/* Store s, at the model's time. Spans end in 50 ms, so nothing falls due between the two stores' turns. */
+/* Store s, at the model's time. Spans end in half a second, so nothing falls due between the two stores'
+ * turns. */
 static jobq__store *turn(model *m, int s)
 {
     jobq__clock_shift(m->wall_ms - jobq__clock_wall_ms(), m->boot_ms - jobq__clock_boot_ms());
@@ -639,7 +694,8 @@ static jobq__store *turn(model *m, int s)
 static void model_push(model *m)
 {
     char id[8], key[8], holder[2][129] = {"", ""};
-    unsigned which = dice(m, MODEL_JOBS), queue = dice(m, 2), unique = dice(m, 6), priority = dice(m, 3), delay = dice(m, 3) * 650;
+    unsigned which = dice(m, MODEL_JOBS), queue = dice(m, 2), unique = dice(m, 6),
+             priority = dice(m, 3), delay = dice(m, 3) * 6500;
     int result[2];
 
     model_id(id, which);
@@ -669,8 +725,13 @@ static void model_reserve(model *m)
 
     snprintf(worker, sizeof(worker), "w%u", dice(m, MODEL_WORKERS));
     for (int s = 0; s < 2; s++) {
-        jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 2950, .queues = queues, .queue_count = 2, .want = want,
-                           .want_taken_back = back, .out = &out[s]};
+        jobq_exchange x = {.worker = TEXT(worker),
+                           .lease_ms = 29500,
+                           .queues = queues,
+                           .queue_count = 2,
+                           .want = want,
+                           .want_taken_back = back,
+                           .out = &out[s]};
 
         jobq__batch_reset(&out[s]);
         assert_ok(jobq__store_exchange(turn(m, s), &x));
@@ -695,16 +756,23 @@ static void model_reserve(model *m)
 static void model_settle(model *m)
 {
     char id[8], worker[8];
-    unsigned i = dice(m, MODEL_JOBS), op = dice(m, 4), delay = dice(m, 2) * 850, keep = dice(m, 4) == 0 ? 1450 : 0, w = dice(m, MODEL_WORKERS);
+    unsigned i = dice(m, MODEL_JOBS), op = dice(m, 4), delay = dice(m, 2) * 8500,
+             keep = dice(m, 4) == 0 ? 14500 : 0, w = dice(m, MODEL_WORKERS);
     unsigned trace = dice(m, 2);
     int result[2];
 
     model_id(id, i);
     snprintf(worker, sizeof(worker), "w%u", w);
     for (int s = 0; s < 2; s++) {
-        jobq_settlement t = {.token = m->tokens[s][i], .id = TEXT(id), .op = (uint8_t)op, .reason = (uint8_t)(op == 3), .delay_ms = delay,
-                             .keep_ms = keep, .counters = m->counters[i]};
-        jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 2950, .settle = &t, .settle_count = 1};
+        jobq_settlement t = {.token = m->tokens[s][i],
+                             .id = TEXT(id),
+                             .op = (uint8_t)op,
+                             .reason = (uint8_t)(op == 3),
+                             .delay_ms = delay,
+                             .keep_ms = keep,
+                             .counters = m->counters[i]};
+        jobq_exchange x = {
+            .worker = TEXT(worker), .lease_ms = 29500, .settle = &t, .settle_count = 1};
 
         t.counters.failures++;
         t.counters.losses = 0;
@@ -720,8 +788,8 @@ static void model_time(model *m)
 {
     jobq_maintenance r[2];
 
-    m->wall_ms += dice(m, 5) * 100;
-    m->boot_ms += dice(m, 15) * 100;
+    m->wall_ms += dice(m, 5) * 1000;
+    m->boot_ms += dice(m, 15) * 1000;
     for (int s = 0; s < 2; s++) {
         r[s] = (jobq_maintenance){.limit = 1000, .loss_cap = 3, .take_back = true};
         assert_ok(jobq__store_maintain(turn(m, s), &r[s]));
@@ -738,7 +806,10 @@ static void model_renew(model *m)
 
     snprintf(worker, sizeof(worker), "w%u", dice(m, MODEL_WORKERS));
     for (int s = 0; s < 2; s++) {
-        jobq_renewal r = {.worker = TEXT(worker), .lease_ms = 2950, .running = &m->tokens[s][i], .running_count = list};
+        jobq_renewal r = {.worker = TEXT(worker),
+                          .lease_ms = 29500,
+                          .running = &m->tokens[s][i],
+                          .running_count = list};
 
         rc[s] = jobq__store_renew(turn(m, s), &r);
         held[s] = r.held;
@@ -809,7 +880,8 @@ static void model_lists(model *m)
     const char *queue = model_queues[dice(m, 2)];
 
     for (int s = 0; s < 2; s++) {
-        jobq_listing l = {.queue = TEXT(queue), .state = state, .limit = 3, .out = &out[s], .keys_only = true};
+        jobq_listing l = {
+            .queue = TEXT(queue), .state = state, .limit = 3, .out = &out[s], .keys_only = true};
 
         jobq__batch_reset(&out[s]);
         assert_ok(jobq__store_list(turn(m, s), &l));
@@ -821,8 +893,9 @@ static void model_lists(model *m)
 
 static void test_model_against_memory(void **state)
 {
-    static void (*const moves[])(model *) = {model_push, model_push, model_push, model_reserve, model_reserve, model_settle,
-                                             model_settle, model_settle, model_renew, model_mend, model_lists, model_time};
+    static void (*const moves[])(model *) = {
+        model_push,   model_push,   model_push,  model_reserve, model_reserve, model_settle,
+        model_settle, model_settle, model_renew, model_mend,    model_lists,   model_time};
     const char *given = getenv("JOBQUEUE_TEST_SEED");
     model m = {.seed = given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL)};
 
@@ -833,8 +906,8 @@ static void test_model_against_memory(void **state)
     m.wall_ms = jobq__clock_wall_ms();
     m.boot_ms = jobq__clock_boot_ms();
     for (m.step = 0; m.step < 3000; m.step++) {
-        m.wall_ms += 100;
-        m.boot_ms += 100;
+        m.wall_ms += 1000;
+        m.boot_ms += 1000;
         moves[dice(&m, sizeof(moves) / sizeof(moves[0]))](&m);
         if (m.step % 25 == 0)
             model_compare(&m);
@@ -847,13 +920,23 @@ int main(void)
 {
     static const contract_driver sqlite = {"contract: sqlite", fresh_dsn};
     static const struct CMUnitTest own[] = {
-        cmocka_unit_test(test_p2_file_is_private), cmocka_unit_test(test_bad_files), cmocka_unit_test(test_migrate_false),
-        cmocka_unit_test(test_newer_schema), cmocka_unit_test(test_in_an_application_database), cmocka_unit_test(test_n6_view),
-        cmocka_unit_test(test_locked_beyond_the_deadline), cmocka_unit_test(test_file_vanishes),
-        cmocka_unit_test(test_wait_notices_deletion), cmocka_unit_test(test_k3_disk_full), cmocka_unit_test(test_k3_read_only),
-        cmocka_unit_test(test_schema_made_by_several_at_once), cmocka_unit_test(test_b099_fork_with_open_handle),
-        cmocka_unit_test(test_k4_child_opens_its_own), cmocka_unit_test(test_c7_wakes_at_once),
-        cmocka_unit_test(test_c7_idle_is_cheap), cmocka_unit_test(test_model_against_memory),
+        cmocka_unit_test(test_p2_file_is_private),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_migrate_false),
+        cmocka_unit_test(test_newer_schema),
+        cmocka_unit_test(test_in_an_application_database),
+        cmocka_unit_test(test_n6_view),
+        cmocka_unit_test(test_locked_beyond_the_deadline),
+        cmocka_unit_test(test_file_vanishes),
+        cmocka_unit_test(test_wait_notices_deletion),
+        cmocka_unit_test(test_k3_disk_full),
+        cmocka_unit_test(test_k3_read_only),
+        cmocka_unit_test(test_schema_made_by_several_at_once),
+        cmocka_unit_test(test_b099_fork_with_open_handle),
+        cmocka_unit_test(test_k4_child_opens_its_own),
+        cmocka_unit_test(test_c7_wakes_at_once),
+        cmocka_unit_test(test_c7_idle_is_cheap),
+        cmocka_unit_test(test_model_against_memory),
     };
 
     return contract_main(&sqlite, own, sizeof(own) / sizeof(own[0]));

@@ -21,7 +21,11 @@ jobq__store *contract_open(const char *dsn)
 
 jobq_push job_item(const char *id, const char *queue)
 {
-    jobq_push item = {.id = TEXT(id), .queue = TEXT(queue), .name = TEXT("test"), .body = TEXT("body"), .version = 1};
+    jobq_push item = {.id = TEXT(id),
+                      .queue = TEXT(queue),
+                      .name = TEXT("test"),
+                      .body = TEXT("body"),
+                      .version = 1};
 
     return item;
 }
@@ -41,8 +45,13 @@ void push_job(const char *id, const char *queue)
 
 void begin_worker(const char *worker, int64_t lease_ms)
 {
-    jobq_renewal r = {.worker = TEXT(worker), .lease_ms = lease_ms, .host = TEXT("host"), .queues = TEXT("q\n"),
-                      .names = TEXT("test@1\n"), .pid = 1, .processes = 1};
+    jobq_renewal r = {.worker = TEXT(worker),
+                      .lease_ms = lease_ms,
+                      .host = TEXT("host"),
+                      .queues = TEXT("q\n"),
+                      .names = TEXT("test@1\n"),
+                      .pid = 1,
+                      .processes = 1};
 
     assert_ok(jobq__store_renew(store, &r));
 }
@@ -50,8 +59,13 @@ void begin_worker(const char *worker, int64_t lease_ms)
 size_t reserve_jobs(const char *worker, const char *queue, size_t want)
 {
     jobq_slice q = TEXT(queue);
-    jobq_exchange x = {.worker = TEXT(worker), .lease_ms = 30000, .queues = &q, .queue_count = 1, .want = want,
-                       .want_taken_back = want, .out = &got};
+    jobq_exchange x = {.worker = TEXT(worker),
+                       .lease_ms = 30000,
+                       .queues = &q,
+                       .queue_count = 1,
+                       .want = want,
+                       .want_taken_back = want,
+                       .out = &got};
 
     jobq__batch_reset(&got);
     assert_ok(jobq__store_exchange(store, &x));
@@ -68,7 +82,10 @@ jobq_record *reserve_one(const char *worker, const char *queue, const char *id)
 
 jobq_settlement settlement(const jobq_record *record, int op)
 {
-    jobq_settlement s = {.token = record->token, .id = record->id, .queue = record->queue, .op = (uint8_t)op,
+    jobq_settlement s = {.token = record->token,
+                         .id = record->id,
+                         .queue = record->queue,
+                         .op = (uint8_t)op,
                          .counters = record->counters};
 
     return s;
@@ -97,8 +114,8 @@ void expect_ids(const char *ids)
     size_t used = 0;
 
     for (const jobq_record *r = got.first; r; r = r->next)
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s", used ? " " : "", (int)r->id.n,
-                                 (const char *)r->id.p);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s", used ? " " : "",
+                                 (int)r->id.n, (const char *)r->id.p);
     assert_string_equal(text, ids);
 }
 

@@ -35,10 +35,11 @@ static int argument(const jobq_job *job)
 {
     const char *key, *value;
     size_t key_n, value_n;
+    char text[16] = "";
 
-    if (!jobq_job_context(job, 0, &key, &key_n, &value, &value_n))
-        return 0;
-    return atoi(value);
+    if (jobq_job_context(job, 0, &key, &key_n, &value, &value_n) && value_n < sizeof(text))
+        memcpy(text, value, value_n);
+    return atoi(text);
 }
 
 static void pause_ms(int64_t ms)
@@ -245,6 +246,24 @@ static int handle(jobq_job *job, void *payload)
     return ending;
 }
 
+/* The loop over the step API, for the events that jobq_worker_run does not pass on. */
+static int run_with_events(jobq_worker *worker)
+{
+    int code = 0, rc = jobq_worker_start(worker, NULL, 0, NULL, &code);
+    jobq_event *event;
+    jobq_job *job;
+
+    if (rc < 0 || rc == JOBQ_ROLE_MASTER)
+        return rc < 0 ? rc : code;
+    while ((rc = jobq_worker_next(worker, &job, &event)) > 0) {
+        if (rc == JOBQ_STEP_JOB)
+            jobq_job_settle(job, (jobq_ending)handle(job, NULL), -1);
+        else if ((job = jobq_event_job(event)))
+            note("event", jobq_event_name(event), jobq_job_id(job));
+    }
+    return jobq_worker_finish(worker);
+}
+
 /* ---- the worker's process ----------------------------------------------------------------------------------- */
 
 static void set_options(jobq_conf *conf, const char *options)
@@ -309,7 +328,13 @@ static int be_worker(const pool *p, const char *options)
         jobq_worker_set_hooks(running_worker, &hooks);
     if (is_mode(p, "ignore-hup"))
         signal(SIGHUP, SIG_IGN);
-    code = jobq_worker_run(running_worker, queues, 1, handle, NULL);
+    if (is_mode(p, "listen")) {
+        jobq_worker_listen(running_worker, "job.crashed");
+        jobq_worker_listen(running_worker, "job.retrying");
+        code = run_with_events(running_worker);
+    } else {
+        code = jobq_worker_run(running_worker, queues, 1, handle, NULL);
+    }
     if (code < 0)
         fprintf(stderr, "error: %s\n", jobq_error_message(jobq_error_last()));
     fflush(stderr);
@@ -460,6 +485,27 @@ pid_t pool_runner(const pool *p, const char *prefix)
     return pid;
 }
 
+int pool_runners(const pool *p, const char *prefix)
+{
+    FILE *f = fopen(p->ledger, "r");
+    char line[600];
+    int seen[1024], n = 0;
+
+    while (f && n < 1024 && fgets(line, sizeof(line), f)) {
+        int i = 0;
+
+        if (strncmp(line, prefix, strlen(prefix)) != 0)
+            continue;
+        seen[n] = atoi(strrchr(line, ' '));
+        while (seen[i] != seen[n])
+            i++;
+        n += i == n;
+    }
+    if (f)
+        fclose(f);
+    return n;
+}
+
 static char *read_whole(const char *path)
 {
     FILE *f = fopen(path, "r");
@@ -485,7 +531,7 @@ void pool_show(const pool *p)
 {
     char *output = read_whole(p->output), *ledger = read_whole(p->ledger);
 
-    print_message("--- output\n%s--- ledger\n%s---\n", output, ledger);
+    fprintf(stderr, "--- output\n%s--- ledger\n%s---\n", output, ledger); /* print_message cuts */
     free(output);
     free(ledger);
 }

@@ -22,7 +22,7 @@ typedef struct {
     pid_t pid;           /* the master; leads a process group of its own */
     pid_t known[64];     /* every process of the pool seen so far */
     size_t known_count;
-    const char *start_mode; /* "exit", "fat": children at their start; "ignore-hup"; NULL */
+    const char *start_mode; /* "exit", "fat": children at their start; "ignore-hup"; "listen"; NULL */
 } pool;
 
 /* A fresh store. */
@@ -64,6 +64,7 @@ const char *pool_job(pool *p, const char *id);
 pid_t pool_dispatcher(pool *p);            /* 0 = none now */
 size_t pool_children(pool *p, pid_t *out, size_t max);
 pid_t pool_runner(const pool *p, const char *prefix); /* pid in the first ledger line that starts so; 0 = none */
+int pool_runners(const pool *p, const char *prefix);  /* different pids in such lines */
 bool pool_is_all_gone(const pool *p);      /* every process ever seen has ended */
 
 #endif

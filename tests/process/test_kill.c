@@ -163,11 +163,11 @@ static void test_handlers_that_die(void **state)
 {
     static const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGKILL, SIGXCPU};
     pool *p = *state;
-    char ids[5][129], text[64];
+    char ids[5][129], exits[129], text[64];
 
     for (int i = 0; i < 5; i++)
         strcpy(ids[i], pool_push(p, "crash", signals[i], "tries=1"));
-    pool_push(p, "exit", 3, "backoff=100");
+    strcpy(exits, pool_push(p, "exit", 3, "backoff=100"));
     pool_push_many(p, "note", 0, NULL, 10);
     assert_int_equal(pool_run(p, "processes=2 stop_when_empty=1"), 0);
     assert_int_equal(pool_ledger(p, "end note"), 10);
@@ -176,8 +176,26 @@ static void test_handlers_that_die(void **state)
         snprintf(text, sizeof(text), "by signal %d", signals[i]);
         assert_true(pool_said(p, text));
     }
-    assert_int_equal(pool_ledger(p, "begin exit"), 1);
-    assert_int_equal(pool_stat(p, JOBQ_STAT_DELAYED), 1);
+    assert_string_equal(pool_job(p, exits), "delayed 1 0 1"); /* a failure, no crash */
+    assert_true(pool_said(p, "the handler called exit(3)"));
+}
+
+/* Rule M1: in the next free child, once, with the job it is about. */
+static void test_events(void **state)
+{
+    pool *p = *state;
+    char line[256];
+
+    p->start_mode = "listen";
+    snprintf(line, sizeof(line), "event job.crashed %s", pool_push(p, "crash", SIGKILL, "backoff=100"));
+    pool_push(p, "fail", 0, "backoff=100");
+    pool_start(p, "processes=2");
+    wait_until(pool_ledger(p, line) == 1, 20);
+    wait_until(pool_ledger(p, "event job.retrying") >= 1, 20);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 20), 0);
+    assert_int_equal(pool_ledger(p, line), 1);
+    assert_int_equal(pool_ledger(p, "begin"), 2);
 }
 
 /* Rule C5: a poison job does not circle for ever, also when tries is unlimited. */
@@ -234,7 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_child_killed),  TEST(test_idle_child_killed), TEST(test_dispatcher_killed),
         TEST(test_dispatcher_hangs), TEST(test_master_killed),  TEST(test_handlers_that_die),
-        TEST(test_poison),        TEST(test_random_kills),       TEST(test_handler_forks),     TEST(test_handler_closes),
+        TEST(test_events),        TEST(test_poison),        TEST(test_random_kills),       TEST(test_handler_forks),     TEST(test_handler_closes),
     };
 
     return cmocka_run_group_tests_name("process/kill", tests, NULL, NULL);

@@ -45,7 +45,7 @@ show_failure() {
 # run_suite NAME: adds to PASSED FAILED SKIPPED
 run_suite() {
     local name=$1 log=$BUILD/logs/$1.log passed failed skipped start=$SECONDS status=0
-    ("suite_$name") >"$log" 2>&1 </dev/null || status=$?
+    ("suite_$name") >"$log" 2>&1 </dev/null 8>&- || status=$?
     read -r passed failed skipped < <(count "$log")
     if [ "$status" != 0 ]; then
         failed=$((failed + 1))
@@ -71,6 +71,9 @@ run_suites() {
     build_all
     build_target check-programs
     build_target examples
+    # Two runs in one folder would write the same logs.
+    exec 8>"$BUILD/.suites"
+    flock -n 8 || { note "another run of the suites is under way, waiting for it"; flock 8; }
     PASSED=0 FAILED=0 SKIPPED=0
     export JOBQ_SRCDIR=$ROOT JOBQUEUE_BIN=$BUILD/.libs/jobqueue
     LD_LIBRARY_PATH=$(library_path)

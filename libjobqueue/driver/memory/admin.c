@@ -44,13 +44,13 @@ static bool show_history(const mem_job *job, jobq_batch *out, jobq_record *r)
 
 static bool show_texts(const mem_job *job, jobq_batch *out, jobq_record *r, bool keys_only)
 {
-    if (!show(out, &r->id, job->id) || !show(out, &r->queue, job->queue) || !show(out, &r->name, job->name) ||
-        !show(out, &r->unique, job->unique))
+    if (!show(out, &r->id, job->id) || !show(out, &r->queue, job->queue) ||
+        !show(out, &r->name, job->name) || !show(out, &r->unique, job->unique))
         return false;
     if (keys_only)
         return true;
-    return show(out, &r->header, job->header) && show(out, &r->body, job->body) && show(out, &r->error, job->error) &&
-           show_history(job, out, r);
+    return show(out, &r->header, job->header) && show(out, &r->body, job->body) &&
+           show(out, &r->error, job->error) && show_history(job, out, r);
 }
 
 static int copy_job(const mem_job *job, jobq_batch *out, bool keys_only, int64_t now_ms)
@@ -83,11 +83,13 @@ int jobq__memory_find(void *handle, jobq_slice id, jobq_batch *out)
     const mem_job *job = jobq__memory_by_id(handle, id);
 
     if (!job)
-        return jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n, "no job has the id \"%.*s\"", (int)id.n, (const char *)id.p);
+        return jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n, "no job has the id \"%.*s\"",
+                                       (int)id.n, (const char *)id.p);
     return copy_job(job, out, false, jobq__clock_wall_ms());
 }
 
-/* ---- lists ---------------------------------------------------------------------------------------------- */
+/* ---- lists
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Where a job stands in the list of its state; smaller first. */
 static void place_of(const mem_job *job, uint8_t state, int64_t part[3])
@@ -106,16 +108,19 @@ static void place_of(const mem_job *job, uint8_t state, int64_t part[3])
 
 static bool matches(const mem_job *job, const jobq_listing *l, int64_t now_ms)
 {
-    if (seen_state(job, now_ms) != l->state || (l->queue.p && !jobq__slice_equal(job->queue, l->queue)))
+    if (seen_state(job, now_ms) != l->state ||
+        (l->queue.p && !jobq__slice_equal(job->queue, l->queue)))
         return false;
     if (l->state != MEM_DEAD)
         return true;
-    return (!l->name.p || jobq__slice_equal(job->name, l->name)) && (l->reason == 0 || job->reason == l->reason) &&
+    return (!l->name.p || jobq__slice_equal(job->name, l->name)) &&
+           (l->reason == 0 || job->reason == l->reason) &&
            (l->older_than_ms <= 0 || job->died_at_ms <= now_ms - l->older_than_ms);
 }
 
 /* The first job behind the cursor; moves the cursor onto it. */
-static const mem_job *next_job(const mem_store *store, const jobq_listing *l, jobq__cursor *cursor, int64_t now_ms)
+static const mem_job *next_job(const mem_store *store, const jobq_listing *l, jobq__cursor *cursor,
+                               int64_t now_ms)
 {
     const mem_job *best = NULL;
     jobq__cursor at = {0};
@@ -126,7 +131,8 @@ static const mem_job *next_job(const mem_store *store, const jobq_listing *l, jo
         if (!matches(job, l, now_ms))
             continue;
         place_of(job, l->state, part);
-        if ((cursor->set && jobq__cursor_compare(part, cursor) <= 0) || (best && jobq__cursor_compare(part, &at) > 0))
+        if ((cursor->set && jobq__cursor_compare(part, cursor) <= 0) ||
+            (best && jobq__cursor_compare(part, &at) > 0))
             continue;
         best = job;
         memcpy(at.part, part, sizeof(part));
@@ -157,13 +163,15 @@ int jobq__memory_list(void *handle, jobq_listing *l)
     return rc;
 }
 
-/* ---- counts --------------------------------------------------------------------------------------------- */
+/* ---- counts
+ * --------------------------------------------------------------------------------------------- */
 
 int jobq__memory_counts(void *handle, jobq_slice queue, jobq_counts *counts_out)
 {
     const mem_store *store = handle;
     jobq_counts counts = {.now_ms = jobq__clock_wall_ms()};
-    int64_t *const by_state[] = {&counts.ready, &counts.delayed, &counts.reserved, NULL, &counts.dead};
+    int64_t *const by_state[] = {&counts.ready, &counts.delayed, &counts.reserved, NULL,
+                                 &counts.dead};
 
     for (const mem_job *job = store->first; job; job = job->next) {
         uint8_t state = seen_state(job, counts.now_ms);
@@ -172,7 +180,8 @@ int jobq__memory_counts(void *handle, jobq_slice queue, jobq_counts *counts_out)
             continue;
         if (by_state[state])
             *by_state[state] += 1;
-        if (state == MEM_READY && (counts.oldest_ready_at_ms == 0 || job->available_at_ms < counts.oldest_ready_at_ms))
+        if (state == MEM_READY &&
+            (counts.oldest_ready_at_ms == 0 || job->available_at_ms < counts.oldest_ready_at_ms))
             counts.oldest_ready_at_ms = job->available_at_ms;
     }
     *counts_out = counts;
@@ -191,7 +200,8 @@ static const mem_queue *next_queue(const mem_store *store, const mem_queue *afte
     const mem_queue *best = NULL;
 
     for (const mem_queue *queue = store->queues; queue; queue = queue->next)
-        if ((!after || compare_names(queue->name, after->name) > 0) && (!best || compare_names(queue->name, best->name) < 0))
+        if ((!after || compare_names(queue->name, after->name) > 0) &&
+            (!best || compare_names(queue->name, best->name) < 0))
             best = queue;
     return best;
 }
@@ -209,7 +219,8 @@ int jobq__memory_queues(void *handle, jobq_batch *out)
     return 0;
 }
 
-/* ---- mending -------------------------------------------------------------------------------------------- */
+/* ---- mending
+ * -------------------------------------------------------------------------------------------- */
 
 static void retry_job(mem_job *job)
 {
@@ -226,13 +237,15 @@ int jobq__memory_mend(void *handle, int what, jobq_slice id, bool dry_run)
     mem_job *job = jobq__memory_by_id(store, id), *holder;
 
     if (!job || job->state != MEM_DEAD)
-        return jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n, "no dead job has the id \"%.*s\"", (int)id.n,
+        return jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n,
+                                       "no dead job has the id \"%.*s\"", (int)id.n,
                                        (const char *)id.p);
     holder = what == JOBQ_MEND_RETRY ? jobq__memory_holder(store, job->queue, job->unique) : NULL;
     if (holder)
         return jobq__error_set_subject(JOBQ_EEXISTS, holder->id.p, holder->id.n,
-                                       "the unique key of job %.*s is held by job %.*s", (int)id.n, (const char *)id.p,
-                                       (int)holder->id.n, (const char *)holder->id.p);
+                                       "the unique key of job %.*s is held by job %.*s", (int)id.n,
+                                       (const char *)id.p, (int)holder->id.n,
+                                       (const char *)holder->id.p);
     if (dry_run)
         return 0;
     if (what == JOBQ_MEND_RETRY)

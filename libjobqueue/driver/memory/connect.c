@@ -28,7 +28,8 @@ static int open_store(const jobq_driver_config *config, void **store_out)
     mem_store *store;
 
     if (config->path.n || config->host.n)
-        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "memory", 0, "memory: the dsn takes neither host nor path");
+        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "memory", 0,
+                                      "memory: the dsn takes neither host nor path");
     store = jobq__zalloc(sizeof(*store));
     if (!store)
         return jobq__error_nomem();

@@ -8,7 +8,8 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-/* ---- settle -------------------------------------------------------------------------------------------- */
+/* ---- settle
+ * -------------------------------------------------------------------------------------------- */
 
 static bool keep_error(mem_job *job, jobq_slice error)
 {
@@ -75,7 +76,8 @@ static void settle_dead(mem_job *job, const jobq_settlement *s, int64_t now_ms)
     job->died_at_ms = now_ms;
 }
 
-static int settle_one(mem_store *store, const mem_worker *worker, jobq_settlement *s, int64_t now_ms)
+static int settle_one(mem_store *store, const mem_worker *worker, jobq_settlement *s,
+                      int64_t now_ms)
 {
     mem_job *job = jobq__memory_by_id(store, s->id);
 
@@ -98,7 +100,8 @@ static int settle_one(mem_store *store, const mem_worker *worker, jobq_settlemen
     return 0;
 }
 
-/* ---- reserve ------------------------------------------------------------------------------------------- */
+/* ---- reserve
+ * ------------------------------------------------------------------------------------------- */
 
 /* Rule C1: priority, then the time it became available, then push order. */
 static bool runs_before(const mem_job *a, const mem_job *b)
@@ -115,8 +118,8 @@ static mem_job *best_of(const mem_store *store, jobq_slice queue, bool taken_bac
     mem_job *best = NULL;
 
     for (mem_job *job = store->first; job; job = job->next)
-        if (job->state == MEM_READY && (taken_back_too || !job->taken_back) && jobq__slice_equal(job->queue, queue) &&
-            (!best || runs_before(job, best)))
+        if (job->state == MEM_READY && (taken_back_too || !job->taken_back) &&
+            jobq__slice_equal(job->queue, queue) && (!best || runs_before(job, best)))
             best = job;
     return best;
 }
@@ -163,7 +166,8 @@ static bool hand_out(mem_store *store, mem_job *job, const jobq_exchange *x)
     return copy_out(job, x->out);
 }
 
-static int reserve_from(mem_store *store, const jobq_exchange *x, jobq_slice queue, size_t *count, size_t *taken, size_t *bytes)
+static int reserve_from(mem_store *store, const jobq_exchange *x, jobq_slice queue, size_t *count,
+                        size_t *taken, size_t *bytes)
 {
     while (*count < x->want && (*count == 0 || x->want_bytes == 0 || *bytes < x->want_bytes)) {
         mem_job *job = best_of(store, queue, *taken < x->want_taken_back);
@@ -183,8 +187,11 @@ static int reserve_from(mem_store *store, const jobq_exchange *x, jobq_slice que
 static void undo(mem_store *store, uint64_t nonce)
 {
     for (mem_job *job = store->first; job; job = job->next)
-        if (job->state == MEM_RESERVED && job->nonce > nonce)
+        if (job->state == MEM_RESERVED && job->nonce > nonce) {
             job->state = MEM_READY;
+            job->fence--;
+            job->counters.deliveries--;
+        }
 }
 
 static int reserve(mem_store *store, jobq_exchange *x)

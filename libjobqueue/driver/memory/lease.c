@@ -91,7 +91,8 @@ static bool describe(mem_worker *worker, const jobq_renewal *r)
     jobq__memory_drop(&worker->names);
     worker->pid = r->pid;
     worker->processes = r->processes;
-    return jobq__memory_copy(&worker->host, r->host) && jobq__memory_copy(&worker->queues, r->queues) &&
+    return jobq__memory_copy(&worker->host, r->host) &&
+           jobq__memory_copy(&worker->queues, r->queues) &&
            jobq__memory_copy(&worker->names, r->names);
 }
 
@@ -125,7 +126,8 @@ int jobq__memory_renew(void *handle, jobq_renewal *r)
     r->now_ms = jobq__clock_wall_ms();
     r->held = count_held(store, worker);
     if (taken)
-        return jobq__error_set_driver(JOBQ_ELEASE, 0, "memory", 0, "memory: the lease of worker %.*s had run out",
+        return jobq__error_set_driver(JOBQ_ELEASE, 0, "memory", 0,
+                                      "memory: the lease of worker %.*s had run out",
                                       (int)r->worker.n, (const char *)r->worker.p);
     return 0;
 }
@@ -198,7 +200,8 @@ int jobq__memory_workers(void *handle, jobq_batch *out)
     return 0;
 }
 
-/* ---- maintenance ---------------------------------------------------------------------------------------- */
+/* ---- maintenance
+ * ---------------------------------------------------------------------------------------- */
 
 static mem_job *first_due(const mem_store *store, int64_t now_ms)
 {

@@ -38,7 +38,8 @@ mem_job *jobq__memory_holder(const mem_store *store, jobq_slice queue, jobq_slic
 
 static void free_job(mem_job *job)
 {
-    jobq_slice *owned[] = {&job->id, &job->queue, &job->name, &job->header, &job->body, &job->unique, &job->error};
+    jobq_slice *owned[] = {&job->id,   &job->queue,  &job->name, &job->header,
+                           &job->body, &job->unique, &job->error};
 
     for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
         jobq__memory_drop(owned[i]);
@@ -72,14 +73,16 @@ static mem_job *make_job(const jobq_push *item, int64_t now_ms)
     if (!job)
         return NULL;
     job->enqueued_at_ms = job->base_at_ms = now_ms;
-    job->available_at_ms = item->at_ms > 0 ? item->at_ms : now_ms + (item->delay_ms > 0 ? item->delay_ms : 0);
+    job->available_at_ms =
+        item->at_ms > 0 ? item->at_ms : now_ms + (item->delay_ms > 0 ? item->delay_ms : 0);
     if (job->available_at_ms < now_ms)
         job->available_at_ms = now_ms;
     job->state = job->available_at_ms > now_ms ? MEM_DELAYED : MEM_READY;
     job->version = item->version;
     job->priority = item->priority;
     if (jobq__memory_copy(&job->id, item->id) && jobq__memory_copy(&job->queue, item->queue) &&
-        jobq__memory_copy(&job->name, item->name) && jobq__memory_copy(&job->header, item->header) &&
+        jobq__memory_copy(&job->name, item->name) &&
+        jobq__memory_copy(&job->header, item->header) &&
         jobq__memory_copy(&job->body, item->body) && jobq__memory_copy(&job->unique, item->unique))
         return job;
     free_job(job);

@@ -29,7 +29,8 @@ int jobq__memory_wait(void *handle, const jobq_wait *w)
         return JOBQ_WAIT_JOBS;
     rc = jobq__fd_wait(w->wake_fd, due_first ? left : w->timeout_ms);
     if (rc < 0)
-        return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "memory", errno, "memory: the wait was interrupted");
+        return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "memory", errno,
+                                      "memory: the wait was interrupted");
     if (rc > 0)
         return JOBQ_WAIT_WOKEN;
     return due_first ? JOBQ_WAIT_JOBS : JOBQ_WAIT_TIMEOUT;

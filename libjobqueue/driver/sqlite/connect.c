@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and closing the file, and the frame of every operation. What is made sure of here: the file is
- * private (0600), lies on a local file system, is still the one in the folder, and is never open across a
- * fork: SQLite keeps lock states in process memory that a child would inherit without holding the locks.
+ * The connection, and the frame of every operation. It is never open across a fork: SQLite keeps
+ * lock states in process memory that a child would inherit without holding the locks.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +25,9 @@ static const char pragmas[] = "PRAGMA cache_size=-4000;"
                               "PRAGMA journal_size_limit=67108864;"
                               "PRAGMA wal_autocheckpoint=1000;";
 
-/* ---- forks ----------------------------------------------------------------------------------------------- */
+/* ---- forks
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static pthread_mutex_t stores_lock = PTHREAD_MUTEX_INITIALIZER;
 static sqlite_store *stores;
@@ -38,7 +37,8 @@ static bool claim(sqlite_store *store)
 {
     int idle = 0;
 
-    return __atomic_compare_exchange_n(&store->busy, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&store->busy, &idle, 1, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
 }
 
 static void release(sqlite_store *store)
@@ -90,97 +90,11 @@ static void unlist_store(sqlite_store *store)
     pthread_mutex_unlock(&stores_lock);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------- */
+/* ---- the connection
+ * ---------------------------------------------------------------------------------------- */
 
-static int refuse(int code, int flags, int native, const sqlite_store *store, const char *what)
-{
-    return jobq__error_set_driver(code, flags, "sqlite", native, "sqlite: %s: %s", store->path, what);
-}
-
-/* WAL needs shared memory and locks that work: no network file systems. */
-static const char *network_name(long type)
-{
-    static const struct {
-        long type;
-        const char *name;
-    } rows[] = {{0x6969, "NFS"},       {(long)0xff534d42, "CIFS"}, {(long)0xfe534d42, "SMB"}, {0x517b, "SMB"},
-                {0x5346414f, "AFS"},   {0x01021997, "9p"},         {0x73757245, "Coda"},      {0x0bd00bd0, "Lustre"},
-                {0x00c36400, "Ceph"},  {0x01161970, "GFS2"}};
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if ((uint32_t)rows[i].type == (uint32_t)type)
-            return rows[i].name;
-    return NULL;
-}
-
-static int check_file_system(const sqlite_store *store)
-{
-    struct statfs fs;
-    const char *name;
-
-    if (statfs(store->folder, &fs) != 0)
-        return refuse(JOBQ_ECONNECT, JOBQ__RETRYABLE, errno, store,
-                      errno == ENOENT ? "the folder does not exist" : strerror(errno));
-    name = network_name((long)fs.f_type);
-    if (name)
-        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "sqlite", 0,
-                                      "sqlite: %s lies on a network file system (%s), where sqlite's locks are not safe: use a "
-                                      "local disk, or a server store",
-                                      store->path, name);
-    return 0;
-}
-
-/* Made by us, so that its mode (which -wal and -shm inherit) is ours and not the umask's. */
-static int create_file(const sqlite_store *store)
-{
-    int fd = open(store->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-
-    if (fd < 0)
-        return errno == EEXIST ? 0 : refuse(JOBQ_ECONNECT, JOBQ__RETRYABLE, errno, store, strerror(errno));
-    close(fd); /* no connection of ours can hold a lock on a file that was not there */
-    return 0;
-}
-
-static int check_file(sqlite_store *store, bool create)
-{
-    struct stat st;
-    int rc = check_file_system(store);
-
-    if (rc < 0)
-        return rc;
-    if (stat(store->path, &st) != 0) {
-        if (errno != ENOENT)
-            return refuse(JOBQ_ECONNECT, JOBQ__RETRYABLE, errno, store, strerror(errno));
-        if (!create)
-            return refuse(JOBQ_ECONF, JOBQ__FATAL, 0, store, "the file does not exist (run `jobqueue migrate`, or allow migrate)");
-        return create_file(store);
-    }
-    if (!S_ISREG(st.st_mode))
-        return refuse(JOBQ_ECONF, JOBQ__FATAL, 0, store, S_ISDIR(st.st_mode) ? "is a folder, not a file" : "is not a file");
-    return 0;
-}
-
-bool jobq__sqlite_is_same_file(const sqlite_store *store)
-{
-    struct stat st;
-
-    return stat(store->path, &st) == 0 && st.st_dev == store->device && st.st_ino == store->inode;
-}
-
-static int remember_file(sqlite_store *store)
-{
-    struct stat st;
-
-    if (stat(store->path, &st) != 0)
-        return refuse(JOBQ_ECONNECT, JOBQ__RETRYABLE, errno, store, strerror(errno));
-    store->device = st.st_dev;
-    store->inode = st.st_ino;
-    return 0;
-}
-
-/* ---- the connection ---------------------------------------------------------------------------------------- */
-
-/* Somebody else holds the lock: naps of 0.3 to 1.2 ms with jitter, growing to 5 ms, until the deadline. */
+/* Somebody else holds the lock: naps of 0.3 to 1.2 ms with jitter, growing to 5 ms, until the
+ * deadline. */
 static int wait_for_lock(void *payload, int count)
 {
     const sqlite_store *store = payload;
@@ -203,12 +117,14 @@ static bool is_wal(sqlite_store *store)
 
     if (sqlite3_prepare_v2(store->db, "PRAGMA journal_mode=WAL", -1, &stmt, NULL) == SQLITE_OK &&
         sqlite3_step(stmt) == SQLITE_ROW)
-        wal = sqlite3_column_type(stmt, 0) == SQLITE_TEXT && strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") == 0;
+        wal = sqlite3_column_type(stmt, 0) == SQLITE_TEXT &&
+              strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") == 0;
     sqlite3_finalize(stmt);
     return wal;
 }
 
-/* Changing the journal mode needs the file alone and does not ask the busy handler in every case. */
+/* Changing the journal mode needs the file alone and does not ask the busy handler in every case.
+ */
 static int set_wal(sqlite_store *store)
 {
     int count = 0;
@@ -217,7 +133,9 @@ static int set_wal(sqlite_store *store)
         int code = sqlite3_errcode(store->db) & 0xff;
 
         if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE)
-            return refuse(JOBQ_ECONF, JOBQ__FATAL, 0, store, "write-ahead logging is not possible here (is it a local disk?)");
+            return jobq__sqlite_refuse(
+                JOBQ_ECONF, JOBQ__FATAL, 0, store,
+                "write-ahead logging is not possible here (is it a local disk?)");
         if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) || !wait_for_lock(store, count++))
             return jobq__sqlite_fail(store, "opening");
     }
@@ -235,21 +153,26 @@ static int set_up(sqlite_store *store, bool for_schema)
     rc = set_wal(store);
     if (rc < 0)
         return rc;
-    if (sqlite3_exec(store->db, store->full_sync ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", NULL, NULL, NULL))
+    if (sqlite3_exec(store->db,
+                     store->full_sync ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
+                     NULL, NULL, NULL))
         return jobq__sqlite_fail(store, "opening");
-    rc = remember_file(store);
+    rc = jobq__sqlite_remember_file(store);
     if (rc < 0)
         return rc;
-    return store->migrate || for_schema ? jobq__sqlite_migrate(store) : jobq__sqlite_check_schema(store);
+    return store->migrate || for_schema ? jobq__sqlite_migrate(store)
+                                        : jobq__sqlite_check_schema(store);
 }
 
 static int connect_store(sqlite_store *store, bool for_schema)
 {
-    int rc = check_file(store, store->migrate || for_schema);
+    int rc = jobq__sqlite_check_file(store, store->migrate || for_schema);
 
     if (rc < 0)
         return rc;
-    if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL))
+    if (sqlite3_open_v2(store->path, &store->db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+                        NULL))
         rc = jobq__sqlite_fail(store, "opening");
     else
         rc = set_up(store, for_schema);
@@ -277,7 +200,8 @@ static int check_still_there(sqlite_store *store)
     if (!store->db || jobq__sqlite_is_same_file(store))
         return 0;
     jobq__sqlite_disconnect(store);
-    return refuse(JOBQ_EIO, JOBQ__RETRYABLE, 0, store, "the file was deleted or replaced while it was in use");
+    return jobq__sqlite_refuse(JOBQ_EIO, JOBQ__RETRYABLE, 0, store,
+                               "the file was deleted or replaced while it was in use");
 }
 
 int jobq__sqlite_enter(sqlite_store *store, bool for_schema)
@@ -311,12 +235,15 @@ int jobq__sqlite_leave(sqlite_store *store, int rc)
     return rc;
 }
 
+/* Rings by touching the -shm file. Not the -wal: touching that makes its next sync write the inode
+ * too, a quarter of the push rate with synchronous=full. */
 void jobq__sqlite_ring(const sqlite_store *store)
 {
-    utimensat(AT_FDCWD, store->wal_path, NULL, 0); /* failing costs a waiter some milliseconds */
+    utimensat(AT_FDCWD, store->shm_path, NULL, 0); /* failing costs a waiter some milliseconds */
 }
 
-/* ---- the driver's table -------------------------------------------------------------------------------------- */
+/* ---- the driver's table
+ * -------------------------------------------------------------------------------------- */
 
 static char *join(const char *p, size_t n, const char *suffix)
 {
@@ -339,14 +266,16 @@ static bool set_paths(sqlite_store *store, jobq_slice path)
         folder_n--;
     store->path = join(p, path.n, "");
     store->wal_path = join(p, path.n, "-wal");
+    store->shm_path = join(p, path.n, "-shm");
     store->folder = folder_n ? join(p, folder_n, "") : join(".", 1, "");
-    return store->path && store->wal_path && store->folder;
+    return store->path && store->wal_path && store->shm_path && store->folder;
 }
 
 static void free_store(sqlite_store *store)
 {
     jobq__free(store->path);
     jobq__free(store->wal_path);
+    jobq__free(store->shm_path);
     jobq__free(store->folder);
     jobq__free(store);
 }
@@ -357,10 +286,12 @@ static int check_config(const jobq_driver_config *config)
 
     if (sqlite3_libversion_number() < MIN_LIBRARY)
         return jobq__error_set_driver(JOBQ_EUNSUPPORTED, JOBQ__FATAL, "sqlite", 0,
-                                      "sqlite: the library is version %s, 3.35 or newer is needed", sqlite3_libversion());
+                                      "sqlite: the library is version %s, 3.35 or newer is needed",
+                                      sqlite3_libversion());
     if (sync && strcmp(sync, "full") != 0 && strcmp(sync, "normal") != 0)
-        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "sqlite", 0,
-                                      "sqlite: synchronous \"%s\" is unknown (allowed: full, normal)", sync);
+        return jobq__error_set_driver(
+            JOBQ_ECONF, JOBQ__FATAL, "sqlite", 0,
+            "sqlite: synchronous \"%s\" is unknown (allowed: full, normal)", sync);
     return 0;
 }
 
@@ -399,8 +330,9 @@ static void close_store(void *handle)
     free_store(store);
 }
 
-/* In a forked child. Usually the connection was closed before the fork; if not (a thread was inside), its
- * memory is left alone for ever: closing it would act on locks and files that are the parent's. */
+/* In a forked child. Usually the connection was closed before the fork; if not (a thread was
+ * inside), its memory is left alone for ever: closing it would act on locks and files that are the
+ * parent's. */
 static void forget_store(void *handle)
 {
     sqlite_store *store = handle;
@@ -431,7 +363,8 @@ static int read_now(void *handle, int64_t *now_ms_out)
     if (rc < 0)
         return rc;
     stmt = jobq__sqlite_use(store, ST_QUEUES, "SELECT name FROM jobqueue_queue ORDER BY name");
-    rc = stmt ? jobq__sqlite_row(store, stmt) : jobq__error_code(); /* a real read: this is what ping measures */
+    rc = stmt ? jobq__sqlite_row(store, stmt)
+              : jobq__error_code(); /* a real read: this is what ping measures */
     if (rc > 0)
         sqlite3_reset(stmt);
     if (rc >= 0)
@@ -444,8 +377,8 @@ const jobq_driver jobq__sqlite_driver = {
     .size = sizeof(jobq_driver),
     .name = "sqlite",
     .schemes = "sqlite",
-    .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY | JOBQ_FEATURE_UNIQUE |
-                JOBQ_FEATURE_ATOMIC_BATCH,
+    .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
+                JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH,
     .max_batch = MAX_BATCH,
     .max_body = MAX_BODY,
     .open = open_store,

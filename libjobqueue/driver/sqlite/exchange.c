@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settling a batch and reserving the next one in a single transaction. A reservation reads the heads of two
- * lines (ready, taken back) in order, and then moves what it took with one range statement per line: what is
- * taken is always the front of the line.
+ * Settling a batch (settle.c) and reserving the next one in a single transaction. A reservation
+ * reads the heads of two lines (ready, taken back) in order, and then moves what it took with one
+ * range statement per line: what is taken is always the front of the line.
  */
 #include <string.h>
 
@@ -11,224 +11,32 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-#define UNHOLD "DELETE FROM jobqueue_held WHERE seq=?1 AND nonce=?2 AND worker=?3"
-#define JOB_DROP "DELETE FROM jobqueue_job WHERE seq=?1"
-#define ERROR_DROP "DELETE FROM jobqueue_error WHERE seq=?1"
-#define HISTORY_DROP "DELETE FROM jobqueue_history WHERE seq=?1"
-#define JOB_KEEP                                                                                                       \
-    "UPDATE jobqueue_job SET state=3, keep_until=?2, fence=fence+1, deliveries=deliveries+1, taken=0, "                \
-    "traced=max(traced, ?3) WHERE seq=?1"
-#define COUNTERS                                                                                                       \
-    "failures=?2, crashes=?3, releases=?4, losses=?5, exceptions=?6, parks=?7, parked_since=?8, taken=0, "             \
-    "traced=max(traced, ?9), fence=fence+1, deliveries=deliveries+1"
-#define JOB_BACK "UPDATE jobqueue_job SET " COUNTERS ", available_at=?10 WHERE seq=?1"
-#define JOB_DEAD "UPDATE jobqueue_job SET " COUNTERS ", died_at=?10, state=4, reason=?11 WHERE seq=?1"
-#define JOB_GIVE_BACK                                                                                                  \
-    "UPDATE jobqueue_job SET fence=fence+1, deliveries=deliveries+1, traced=max(traced, ?2) WHERE seq=?1 RETURNING taken"
-#define LINE_UP                                                                                                        \
-    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) SELECT queue, rank, available_at, seq FROM "           \
-    "jobqueue_job WHERE seq=?1"
-#define LINE_UP_TAKEN                                                                                                  \
-    "INSERT INTO jobqueue_taken(queue, rank, available_at, seq) SELECT queue, rank, available_at, seq FROM "           \
-    "jobqueue_job WHERE seq=?1"
-#define PUT_OFF                                                                                                        \
-    "INSERT INTO jobqueue_delayed(due, seq, queue, rank) SELECT available_at, seq, queue, rank FROM jobqueue_job "     \
-    "WHERE seq=?1"
-#define ERROR_SET "INSERT OR REPLACE INTO jobqueue_error(seq, error) VALUES(?1, ?2)"
-#define HISTORY_ADD                                                                                                    \
-    "INSERT INTO jobqueue_history(seq, n, entry) VALUES(?1, (SELECT ifnull(max(n), 0) + 1 FROM jobqueue_history "      \
-    "WHERE seq=?1), ?2)"
-#define HISTORY_CUT                                                                                                    \
-    "DELETE FROM jobqueue_history WHERE seq=?1 AND n <= (SELECT max(n) FROM jobqueue_history WHERE seq=?1) - ?2"
-
-#define LINE(table)                                                                                                    \
-    "SELECT l.rank, l.available_at, l.seq, j.id, j.name, j.version, j.unique_key, j.deliveries, j.failures, "          \
-    "j.crashes, j.releases, j.losses, j.exceptions, j.parks, j.parked_since, j.fence, j.enqueued_at, j.base_at, "      \
-    "j.traced, j.header, j.body FROM " table " l CROSS JOIN jobqueue_job j ON j.seq=l.seq WHERE l.queue=?1 "           \
+#define LINE(table)                                                                               \
+    "SELECT l.rank, l.available_at, l.seq, j.id, j.name, j.version, j.unique_key, j.deliveries, " \
+    "j.failures, "                                                                                \
+    "j.crashes, j.releases, j.losses, j.exceptions, j.parks, j.parked_since, j.fence, "           \
+    "j.enqueued_at, j.base_at, "                                                                  \
+    "j.traced, j.header, j.body FROM " table                                                      \
+    " l CROSS JOIN jobqueue_job j ON j.seq=l.seq WHERE l.queue=?1 "                               \
     "ORDER BY l.rank, l.available_at, l.seq LIMIT ?2"
-#define HOLD(table)                                                                                                    \
-    "INSERT INTO jobqueue_held(seq, worker, queue, nonce) SELECT seq, ?5, queue, ?6 FROM " table                      \
+#define HOLD(table)                                                                              \
+    "INSERT INTO jobqueue_held(seq, worker, queue, nonce) SELECT seq, ?5, queue, ?6 FROM " table \
     " WHERE queue=?1 AND (rank, available_at, seq) <= (?2, ?3, ?4)"
-#define CUT(table) "DELETE FROM " table " WHERE queue=?1 AND (rank, available_at, seq) <= (?2, ?3, ?4)"
+#define CUT(table) \
+    "DELETE FROM " table " WHERE queue=?1 AND (rank, available_at, seq) <= (?2, ?3, ?4)"
 
-#define NEXT_DUE                                                                                                       \
-    "SELECT (SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1), (SELECT keep_until FROM jobqueue_job WHERE "      \
+#define NEXT_DUE                                                                               \
+    "SELECT (SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1), (SELECT keep_until FROM " \
+    "jobqueue_job WHERE "                                                                      \
     "state=3 ORDER BY keep_until LIMIT 1)"
-#define NEXT_EXPIRY                                                                                                    \
-    "SELECT min(CASE WHEN boot=?1 THEN alive_until ELSE 0 END) FROM jobqueue_worker WHERE key<>?2 AND (taken=0 OR "    \
+#define NEXT_EXPIRY                                                                         \
+    "SELECT min(CASE WHEN boot=?1 THEN alive_until ELSE 0 END) FROM jobqueue_worker WHERE " \
+    "key<>?2 AND (taken=0 OR "                                                              \
     "EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key))"
 
-/* Runs a statement whose only parameter is the job. */
-static int run_on(sqlite_store *store, sqlite_statement which, const char *sql, int64_t seq)
-{
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, which, sql);
-
-    if (!stmt)
-        return jobq__error_code();
-    sqlite3_bind_int64(stmt, 1, seq);
-    return jobq__sqlite_run(store, stmt);
-}
-
-int jobq__sqlite_drop_job(sqlite_store *store, int64_t seq, bool traced)
-{
-    int rc = run_on(store, ST_JOB_DROP, JOB_DROP, seq);
-
-    if (rc == 0 && traced)
-        rc = run_on(store, ST_ERROR_DROP, ERROR_DROP, seq);
-    if (rc == 0 && traced)
-        rc = run_on(store, ST_HISTORY_DROP, HISTORY_DROP, seq);
-    return rc;
-}
-
-int jobq__sqlite_line_up(sqlite_store *store, int64_t seq, bool taken)
-{
-    return taken ? run_on(store, ST_LINE_UP_TAKEN, LINE_UP_TAKEN, seq) : run_on(store, ST_LINE_UP, LINE_UP, seq);
-}
-
-/* ---- settle ---------------------------------------------------------------------------------------------------- */
-
-static int set_error(sqlite_store *store, int64_t seq, jobq_slice error)
-{
-    sqlite3_stmt *stmt = error.p ? jobq__sqlite_use(store, ST_ERROR_SET, ERROR_SET) : NULL;
-
-    if (!stmt)
-        return error.p ? jobq__error_code() : 0;
-    sqlite3_bind_int64(stmt, 1, seq);
-    jobq__sqlite_bind_blob(stmt, 2, error);
-    return jobq__sqlite_run(store, stmt);
-}
-
-static int add_history(sqlite_store *store, int64_t seq, jobq_slice entry)
-{
-    sqlite3_stmt *add = entry.p ? jobq__sqlite_use(store, ST_HISTORY_ADD, HISTORY_ADD) : NULL;
-    sqlite3_stmt *cut = entry.p ? jobq__sqlite_use(store, ST_HISTORY_CUT, HISTORY_CUT) : NULL;
-    int rc;
-
-    if (!add || !cut)
-        return entry.p ? jobq__error_code() : 0;
-    sqlite3_bind_int64(add, 1, seq);
-    jobq__sqlite_bind_blob(add, 2, entry);
-    rc = jobq__sqlite_run(store, add);
-    sqlite3_bind_int64(cut, 1, seq);
-    sqlite3_bind_int(cut, 2, SQL_HISTORY);
-    return rc ? rc : jobq__sqlite_run(store, cut);
-}
-
-static bool is_traced(const jobq_settlement *s)
-{
-    return (s->token.word[2] & 1) || s->error.p || s->history.p;
-}
-
-static int keep_done(sqlite_store *store, const jobq_settlement *s, int64_t seq, int64_t now_ms)
-{
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_JOB_KEEP, JOB_KEEP);
-
-    if (!stmt)
-        return jobq__error_code();
-    sqlite3_bind_int64(stmt, 1, seq);
-    sqlite3_bind_int64(stmt, 2, now_ms + s->keep_ms);
-    sqlite3_bind_int(stmt, 3, is_traced(s));
-    return jobq__sqlite_run(store, stmt);
-}
-
-static void bind_counters(sqlite3_stmt *stmt, const jobq_settlement *s, int64_t seq)
-{
-    const jobq_counters *c = &s->counters;
-    const int64_t values[] = {seq, c->failures, c->crashes, c->releases, c->losses, c->exceptions, c->parks, c->parked_since_ms};
-
-    for (int i = 0; i < 8; i++)
-        sqlite3_bind_int64(stmt, i + 1, values[i]);
-    sqlite3_bind_int(stmt, 9, is_traced(s));
-}
-
-static int put_back(sqlite_store *store, const jobq_settlement *s, int64_t seq, int64_t now_ms)
-{
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_JOB_BACK, JOB_BACK);
-    bool later = s->delay_ms > 0;
-    int rc;
-
-    if (!stmt)
-        return jobq__error_code();
-    bind_counters(stmt, s, seq);
-    sqlite3_bind_int64(stmt, 10, now_ms + (later ? s->delay_ms : 0));
-    rc = jobq__sqlite_run(store, stmt);
-    if (rc < 0)
-        return rc;
-    return later ? run_on(store, ST_PUT_OFF, PUT_OFF, seq) : jobq__sqlite_line_up(store, seq, false);
-}
-
-static int bury(sqlite_store *store, const jobq_settlement *s, int64_t seq, int64_t now_ms)
-{
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_JOB_DEAD, JOB_DEAD);
-
-    if (!stmt)
-        return jobq__error_code();
-    bind_counters(stmt, s, seq);
-    sqlite3_bind_int64(stmt, 10, now_ms);
-    sqlite3_bind_int(stmt, 11, s->reason);
-    return jobq__sqlite_run(store, stmt);
-}
-
-/* The job's place was kept by its available_at; one that was taken back stays marked so. */
-static int give_back(sqlite_store *store, const jobq_settlement *s, int64_t seq)
-{
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_JOB_GIVE_BACK, JOB_GIVE_BACK);
-    bool taken;
-    int rc;
-
-    if (!stmt)
-        return jobq__error_code();
-    sqlite3_bind_int64(stmt, 1, seq);
-    sqlite3_bind_int(stmt, 2, is_traced(s));
-    rc = jobq__sqlite_row(store, stmt);
-    taken = rc > 0 && sqlite3_column_int(stmt, 0);
-    sqlite3_reset(stmt);
-    return rc < 0 ? rc : jobq__sqlite_line_up(store, seq, taken);
-}
-
-static int apply(sqlite_store *store, const jobq_settlement *s, int64_t now_ms, bool *ring)
-{
-    int64_t seq = (int64_t)s->token.word[0];
-
-    switch (s->op) {
-    case JOBQ_OP_DONE:
-        return s->keep_ms > 0 ? keep_done(store, s, seq, now_ms) : jobq__sqlite_drop_job(store, seq, is_traced(s));
-    case JOBQ_OP_BACK:
-        *ring = true;
-        return put_back(store, s, seq, now_ms);
-    case JOBQ_OP_GIVE_BACK:
-        *ring = true;
-        return give_back(store, s, seq);
-    default:
-        return bury(store, s, seq, now_ms);
-    }
-}
-
-static int settle_one(sqlite_store *store, int64_t worker, jobq_settlement *s, int64_t now_ms, bool *ring)
-{
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_UNHOLD, UNHOLD);
-    int64_t seq = (int64_t)s->token.word[0];
-    int rc;
-
-    if (!stmt)
-        return jobq__error_code();
-    sqlite3_bind_int64(stmt, 1, seq);
-    sqlite3_bind_int64(stmt, 2, (int64_t)(s->token.word[2] >> 1));
-    sqlite3_bind_int64(stmt, 3, worker);
-    rc = jobq__sqlite_run(store, stmt);
-    if (rc < 0)
-        return rc;
-    s->result = sqlite3_changes(store->db) == 1 ? 0 : JOBQ_ELEASE;
-    if (s->result != 0)
-        return 0;
-    if (s->op != JOBQ_OP_DONE || s->keep_ms > 0) {
-        rc = set_error(store, seq, s->error);
-        rc = rc ? rc : add_history(store, seq, s->history);
-    }
-    return rc ? rc : apply(store, s, now_ms, ring);
-}
-
-/* ---- reserve --------------------------------------------------------------------------------------------------- */
+/* ---- reserve
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* One line's front while a reservation reads it. */
 typedef struct {
@@ -253,7 +61,8 @@ static int next_row(sqlite_store *store, line *l)
     return rc < 0 ? rc : 0;
 }
 
-static int open_line(sqlite_store *store, line *l, sqlite_statement which, const char *sql, int64_t queue, size_t limit)
+static int open_line(sqlite_store *store, line *l, sqlite_statement which, const char *sql,
+                     int64_t queue, size_t limit)
 {
     memset(l, 0, sizeof(*l));
     l->stmt = jobq__sqlite_use(store, which, sql);
@@ -294,7 +103,8 @@ static void read_counters(sqlite3_stmt *stmt, jobq_record *r)
     r->base_at_ms = sqlite3_column_int64(stmt, 17);
 }
 
-static bool read_job(sqlite3_stmt *stmt, jobq_slice queue, uint64_t nonce, bool taken_back, jobq_batch *out, size_t *bytes)
+static bool read_job(sqlite3_stmt *stmt, jobq_slice queue, uint64_t nonce, bool taken_back,
+                     jobq_batch *out, size_t *bytes)
 {
     jobq_record *r = jobq_batch_add(out);
 
@@ -312,11 +122,13 @@ static bool read_job(sqlite3_stmt *stmt, jobq_slice queue, uint64_t nonce, bool 
     r->token.word[2] = nonce << 1 | (uint64_t)(sqlite3_column_int(stmt, 18) != 0);
     *bytes += (size_t)sqlite3_column_bytes(stmt, 20);
     return jobq__sqlite_copy(stmt, 3, out, &r->id) && jobq__sqlite_copy(stmt, 4, out, &r->name) &&
-           jobq__sqlite_copy(stmt, 6, out, &r->unique) && jobq__sqlite_copy(stmt, 19, out, &r->header) &&
+           jobq__sqlite_copy(stmt, 6, out, &r->unique) &&
+           jobq__sqlite_copy(stmt, 19, out, &r->header) &&
            jobq__sqlite_copy(stmt, 20, out, &r->body);
 }
 
-static int take(sqlite_store *store, line *l, bool taken_back, jobq_slice queue, jobq_batch *out, reservation *r)
+static int take(sqlite_store *store, line *l, bool taken_back, jobq_slice queue, jobq_batch *out,
+                reservation *r)
 {
     if (!read_job(l->stmt, queue, (uint64_t)r->nonce, taken_back, out, &r->bytes))
         return jobq__error_nomem();
@@ -328,7 +140,8 @@ static int take(sqlite_store *store, line *l, bool taken_back, jobq_slice queue,
 }
 
 /* The two lines of a queue merged by place (rule C1). */
-static int take_in_order(sqlite_store *store, const jobq_exchange *x, jobq_slice queue, line *ready, line *taken, reservation *r)
+static int take_in_order(sqlite_store *store, const jobq_exchange *x, jobq_slice queue, line *ready,
+                         line *taken, reservation *r)
 {
     int rc = 0;
 
@@ -341,7 +154,8 @@ static int take_in_order(sqlite_store *store, const jobq_exchange *x, jobq_slice
     return rc;
 }
 
-static int move_front(sqlite_store *store, const line *l, int64_t queue, const reservation *r, sqlite3_stmt *hold, sqlite3_stmt *cut)
+static int move_front(sqlite_store *store, const line *l, int64_t queue, const reservation *r,
+                      sqlite3_stmt *hold, sqlite3_stmt *cut)
 {
     sqlite3_stmt *const both[] = {hold, cut};
     int rc = hold && cut ? 0 : jobq__error_code();
@@ -359,24 +173,30 @@ static int move_front(sqlite_store *store, const line *l, int64_t queue, const r
     return rc;
 }
 
-static int move_fronts(sqlite_store *store, const jobq_exchange *x, const line *ready, const line *taken, int64_t queue,
-                       reservation *r)
+static int move_fronts(sqlite_store *store, const jobq_exchange *x, const line *ready,
+                       const line *taken, int64_t queue, reservation *r)
 {
-    int rc = ready->taken + taken->taken ? jobq__sqlite_keep_worker(store, x->worker, x->lease_ms, r->worker) : 0;
+    int rc = ready->taken + taken->taken
+                 ? jobq__sqlite_keep_worker(store, x->worker, x->lease_ms, r->worker)
+                 : 0;
 
     if (rc == 0 && ready->taken)
-        rc = move_front(store, ready, queue, r, jobq__sqlite_use(store, ST_HOLD_READY, HOLD("jobqueue_ready")),
+        rc = move_front(store, ready, queue, r,
+                        jobq__sqlite_use(store, ST_HOLD_READY, HOLD("jobqueue_ready")),
                         jobq__sqlite_use(store, ST_CUT_READY, CUT("jobqueue_ready")));
     if (rc == 0 && taken->taken)
-        rc = move_front(store, taken, queue, r, jobq__sqlite_use(store, ST_HOLD_TAKEN, HOLD("jobqueue_taken")),
+        rc = move_front(store, taken, queue, r,
+                        jobq__sqlite_use(store, ST_HOLD_TAKEN, HOLD("jobqueue_taken")),
                         jobq__sqlite_use(store, ST_CUT_TAKEN, CUT("jobqueue_taken")));
     r->taken_back += taken->taken;
     return rc;
 }
 
-static int reserve_from(sqlite_store *store, const jobq_exchange *x, jobq_slice name, reservation *r)
+static int reserve_from(sqlite_store *store, const jobq_exchange *x, jobq_slice name,
+                        reservation *r)
 {
-    size_t room = x->want - r->count, back = x->want_taken_back > r->taken_back ? x->want_taken_back - r->taken_back : 0;
+    size_t room = x->want - r->count,
+           back = x->want_taken_back > r->taken_back ? x->want_taken_back - r->taken_back : 0;
     line ready = {0}, taken = {0};
     jobq_slice queue;
     int64_t key;
@@ -387,7 +207,8 @@ static int reserve_from(sqlite_store *store, const jobq_exchange *x, jobq_slice 
     queue = jobq_batch_copy(x->out, name.p, name.n);
     if (!queue.p)
         return jobq__error_nomem();
-    rc = open_line(store, &taken, ST_RESERVE_TAKEN, LINE("jobqueue_taken"), key, back < room ? back : room);
+    rc = open_line(store, &taken, ST_RESERVE_TAKEN, LINE("jobqueue_taken"), key,
+                   back < room ? back : room);
     if (rc == 0)
         rc = open_line(store, &ready, ST_RESERVE_READY, LINE("jobqueue_ready"), key, room);
     if (rc == 0)
@@ -408,7 +229,8 @@ static int reserve(sqlite_store *store, jobq_exchange *x, sqlite_worker *worker)
     return rc;
 }
 
-/* ---- the exchange ---------------------------------------------------------------------------------------------- */
+/* ---- the exchange
+ * ---------------------------------------------------------------------------------------------- */
 
 static void earlier(int64_t *due, int64_t candidate)
 {
@@ -432,7 +254,8 @@ static int next_expiry(sqlite_store *store, int64_t but_worker, int64_t now_ms, 
     return rc < 0 ? rc : 0;
 }
 
-int jobq__sqlite_next_due(sqlite_store *store, bool with_workers, int64_t but_worker, int64_t now_ms, int64_t *due_out)
+int jobq__sqlite_next_due(sqlite_store *store, bool with_workers, int64_t but_worker,
+                          int64_t now_ms, int64_t *due_out)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_NEXT_DUE, NEXT_DUE);
     int64_t due = 0;
@@ -458,7 +281,7 @@ static int run_exchange(sqlite_store *store, jobq_exchange *x, bool *ring)
     int rc = jobq__sqlite_worker(store, x->worker, &worker);
 
     for (size_t i = 0; i < x->settle_count && rc == 0; i++)
-        rc = settle_one(store, worker.key, &x->settle[i], x->now_ms, ring);
+        rc = jobq__sqlite_settle(store, worker.key, &x->settle[i], x->now_ms, ring);
     if (rc == 0 && x->want > 0 && x->queue_count > 0)
         rc = reserve(store, x, &worker);
     if (rc == 0)

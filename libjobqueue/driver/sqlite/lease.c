@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers' records. A lease is measured with the boot clock, which never steps and counts suspension; a
- * record of an earlier boot has lapsed (rule C12).
+ * Workers' records. A lease is measured with the boot clock, which never steps and counts
+ * suspension; a record of an earlier boot has lapsed (rule C12).
  */
 #include <string.h>
 
@@ -10,23 +10,29 @@
 #include "util/error.h"
 
 #define WORKER_GET "SELECT key, boot=?2 AND alive_until>?3, taken FROM jobqueue_worker WHERE id=?1"
-#define WORKER_ADD                                                                                                     \
-    "INSERT INTO jobqueue_worker(id, boot, alive_until, lease, started_at) VALUES(?1, ?2, ?3, ?4, ?5)"
-#define WORKER_RENEW                                                                                                   \
-    "UPDATE jobqueue_worker SET boot=?2, alive_until=?3, lease=?4, taken=taken AND NOT ?5, "                           \
+#define WORKER_ADD                                                                              \
+    "INSERT INTO jobqueue_worker(id, boot, alive_until, lease, started_at) VALUES(?1, ?2, ?3, " \
+    "?4, ?5)"
+#define WORKER_RENEW                                                                         \
+    "UPDATE jobqueue_worker SET boot=?2, alive_until=?3, lease=?4, taken=taken AND NOT ?5, " \
     "running=CASE WHEN ?5 THEN ?6 ELSE running END WHERE key=?1"
-#define WORKER_DESCRIBE                                                                                                \
+#define WORKER_DESCRIBE \
     "UPDATE jobqueue_worker SET host=?2, pid=?3, queues=?4, names=?5, processes=?6 WHERE key=?1"
-#define WORKER_LEAVE                                                                                                   \
-    "DELETE FROM jobqueue_worker WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key)"
+#define WORKER_LEAVE                                                                              \
+    "DELETE FROM jobqueue_worker WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM jobqueue_held h WHERE " \
+    "h.worker=key)"
 #define WORKER_HELD "SELECT count(*) FROM jobqueue_held WHERE worker=?1"
-#define HELD                                                                                                           \
-    "SELECT j.id, q.name, h.seq, j.fence + 1, h.nonce, j.traced FROM jobqueue_held h JOIN jobqueue_job j ON "          \
-    "j.seq=h.seq JOIN jobqueue_queue q ON q.id=h.queue WHERE h.worker=(SELECT key FROM jobqueue_worker WHERE id=?1) "  \
+#define HELD                                                                                \
+    "SELECT j.id, q.name, h.seq, j.fence + 1, h.nonce, j.traced FROM jobqueue_held h JOIN " \
+    "jobqueue_job j ON "                                                                    \
+    "j.seq=h.seq JOIN jobqueue_queue q ON q.id=h.queue WHERE h.worker=(SELECT key FROM "    \
+    "jobqueue_worker WHERE id=?1) "                                                         \
     "ORDER BY h.seq"
-#define WORKERS                                                                                                        \
-    "SELECT w.id, w.host, w.queues, w.names, w.pid, w.processes, w.started_at, w.alive_until, w.lease, "               \
-    "ifnull(length(w.running), 0), (SELECT count(*) FROM jobqueue_held h WHERE h.worker=w.key) FROM jobqueue_worker w "   \
+#define WORKERS                                                                                  \
+    "SELECT w.id, w.host, w.queues, w.names, w.pid, w.processes, w.started_at, w.alive_until, "  \
+    "w.lease, "                                                                                  \
+    "ifnull(length(w.running), 0), (SELECT count(*) FROM jobqueue_held h WHERE h.worker=w.key) " \
+    "FROM jobqueue_worker w "                                                                    \
     "WHERE w.boot=?1 AND w.alive_until>?2 ORDER BY w.key"
 
 int jobq__sqlite_worker(sqlite_store *store, jobq_slice id, sqlite_worker *out)
@@ -68,7 +74,8 @@ static int add_worker(sqlite_store *store, jobq_slice id, int64_t lease_ms, sqli
 }
 
 /* r NULL: only the lease, not what is running and not the mark that jobs were taken. */
-static int prolong(sqlite_store *store, const sqlite_worker *worker, int64_t lease_ms, const jobq_renewal *r)
+static int prolong(sqlite_store *store, const sqlite_worker *worker, int64_t lease_ms,
+                   const jobq_renewal *r)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_WORKER_RENEW, WORKER_RENEW);
 
@@ -80,23 +87,27 @@ static int prolong(sqlite_store *store, const sqlite_worker *worker, int64_t lea
     sqlite3_bind_int64(stmt, 4, lease_ms);
     sqlite3_bind_int(stmt, 5, r != NULL);
     if (r && r->running_count)
-        jobq__sqlite_bind_blob(stmt, 6, jobq__slice(r->running, r->running_count * sizeof(r->running[0])));
+        jobq__sqlite_bind_blob(stmt, 6,
+                               jobq__slice(r->running, r->running_count * sizeof(r->running[0])));
     else
         sqlite3_bind_null(stmt, 6);
     return jobq__sqlite_run(store, stmt);
 }
 
-int jobq__sqlite_keep_worker(sqlite_store *store, jobq_slice id, int64_t lease_ms, sqlite_worker *worker)
+int jobq__sqlite_keep_worker(sqlite_store *store, jobq_slice id, int64_t lease_ms,
+                             sqlite_worker *worker)
 {
     if (worker->key && worker->alive)
         return 0;
     worker->alive = true;
-    return worker->key ? prolong(store, worker, lease_ms, NULL) : add_worker(store, id, lease_ms, worker);
+    return worker->key ? prolong(store, worker, lease_ms, NULL)
+                       : add_worker(store, id, lease_ms, worker);
 }
 
 static int describe(sqlite_store *store, int64_t key, const jobq_renewal *r)
 {
-    sqlite3_stmt *stmt = r->host.p ? jobq__sqlite_use(store, ST_WORKER_DESCRIBE, WORKER_DESCRIBE) : NULL;
+    sqlite3_stmt *stmt =
+        r->host.p ? jobq__sqlite_use(store, ST_WORKER_DESCRIBE, WORKER_DESCRIBE) : NULL;
 
     if (!stmt)
         return r->host.p ? jobq__error_code() : 0;
@@ -148,7 +159,8 @@ int jobq__sqlite_renew(void *handle, jobq_renewal *r)
         rc = jobq__sqlite_finish(store, renew_record(store, r, &worker));
     r->now_ms = jobq__clock_wall_ms();
     if (rc == 0 && worker.taken)
-        rc = jobq__error_set_driver(JOBQ_ELEASE, 0, "sqlite", 0, "sqlite: the lease of worker %.*s had run out",
+        rc = jobq__error_set_driver(JOBQ_ELEASE, 0, "sqlite", 0,
+                                    "sqlite: the lease of worker %.*s had run out",
                                     (int)r->worker.n, (const char *)r->worker.p);
     return jobq__sqlite_leave(store, rc);
 }
@@ -178,7 +190,8 @@ static int read_held(sqlite_store *store, sqlite3_stmt *stmt, jobq_batch *out)
     while ((rc = jobq__sqlite_row(store, stmt)) > 0) {
         jobq_record *r = jobq_batch_add(out);
 
-        if (!r || !jobq__sqlite_copy(stmt, 0, out, &r->id) || !jobq__sqlite_copy(stmt, 1, out, &r->queue)) {
+        if (!r || !jobq__sqlite_copy(stmt, 0, out, &r->id) ||
+            !jobq__sqlite_copy(stmt, 1, out, &r->queue)) {
             sqlite3_reset(stmt);
             return jobq__error_nomem();
         }
@@ -186,7 +199,8 @@ static int read_held(sqlite_store *store, sqlite3_stmt *stmt, jobq_batch *out)
         r->state = SQL_RESERVED;
         r->token.word[0] = (uint64_t)sqlite3_column_int64(stmt, 2);
         r->token.word[1] = (uint64_t)r->fence;
-        r->token.word[2] = (uint64_t)sqlite3_column_int64(stmt, 4) << 1 | (uint64_t)(sqlite3_column_int(stmt, 5) != 0);
+        r->token.word[2] = (uint64_t)sqlite3_column_int64(stmt, 4) << 1 |
+                           (uint64_t)(sqlite3_column_int(stmt, 5) != 0);
     }
     return rc;
 }
@@ -213,8 +227,10 @@ static int read_workers(sqlite_store *store, sqlite3_stmt *stmt, jobq_batch *out
     while ((rc = jobq__sqlite_row(store, stmt)) > 0) {
         jobq_worker_record *r = jobq_batch_add_worker(out);
 
-        if (!r || !jobq__sqlite_copy(stmt, 0, out, &r->id) || !jobq__sqlite_copy(stmt, 1, out, &r->host) ||
-            !jobq__sqlite_copy(stmt, 2, out, &r->queues) || !jobq__sqlite_copy(stmt, 3, out, &r->names)) {
+        if (!r || !jobq__sqlite_copy(stmt, 0, out, &r->id) ||
+            !jobq__sqlite_copy(stmt, 1, out, &r->host) ||
+            !jobq__sqlite_copy(stmt, 2, out, &r->queues) ||
+            !jobq__sqlite_copy(stmt, 3, out, &r->names)) {
             sqlite3_reset(stmt);
             return jobq__error_nomem();
         }

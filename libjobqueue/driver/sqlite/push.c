@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Storing jobs. One transaction per call; each job is judged singly by the unique indexes. The look-ups that
- * tell a duplicate id from a held key run only when an insert was refused.
+ * Storing jobs. One transaction per call; each job is judged singly by the unique indexes. The
+ * look-ups that tell a duplicate id from a held key run only when an insert was refused.
  */
 #include <string.h>
 
@@ -9,13 +9,17 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#define JOB_ADD                                                                                                        \
-    "INSERT INTO jobqueue_job(queue, rank, version, available_at, enqueued_at, base_at, id, name, unique_key, header, " \
+#define JOB_ADD                                                                               \
+    "INSERT INTO jobqueue_job(queue, rank, version, available_at, enqueued_at, base_at, id, " \
+    "name, unique_key, header, "                                                              \
     "body) VALUES(?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10)"
-#define READY_ADD "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) VALUES(?1, ?2, ?3, ?4)"
+#define READY_ADD \
+    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) VALUES(?1, ?2, ?3, ?4)"
 #define DELAYED_ADD "INSERT INTO jobqueue_delayed(due, seq, queue, rank) VALUES(?3, ?4, ?1, ?2)"
 #define ID_EXISTS "SELECT 1 FROM jobqueue_job WHERE id=?1"
-#define HOLDER "SELECT id FROM jobqueue_job WHERE queue=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND state=0"
+#define HOLDER                                                                                     \
+    "SELECT id FROM jobqueue_job WHERE queue=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND " \
+    "state=0"
 
 /* Why was the row refused? */
 static int judge_conflict(sqlite_store *store, jobq_push *item, int64_t queue)
@@ -41,18 +45,24 @@ static int judge_conflict(sqlite_store *store, jobq_push *item, int64_t queue)
         sqlite3_snprintf(sizeof(item->holder), item->holder, "%s", sqlite3_column_text(by_key, 0));
     }
     sqlite3_reset(by_key);
-    return rc < 0 ? rc : rc > 0 ? 0 : jobq__error_set_driver(JOBQ_EINVAL, 0, "sqlite", 0, "sqlite: the job was refused");
+    return rc < 0 ? rc
+           : rc > 0
+               ? 0
+               : jobq__error_set_driver(JOBQ_EINVAL, 0, "sqlite", 0, "sqlite: the job was refused");
 }
 
 static int64_t due_at(const jobq_push *item, int64_t now_ms)
 {
-    int64_t at_ms = item->at_ms > 0 ? item->at_ms : item->delay_ms > 0 ? now_ms + item->delay_ms : now_ms;
+    int64_t at_ms = item->at_ms > 0      ? item->at_ms
+                    : item->delay_ms > 0 ? now_ms + item->delay_ms
+                                         : now_ms;
 
     return at_ms > now_ms ? at_ms : now_ms;
 }
 
 /* 1 stored, 0 refused by a unique index. */
-static int add_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms, int64_t now_ms)
+static int add_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms,
+                   int64_t now_ms)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_JOB_ADD, JOB_ADD);
     int step;
@@ -76,7 +86,8 @@ static int add_job(sqlite_store *store, const jobq_push *item, int64_t queue, in
     return step == SQLITE_DONE ? 1 : step == SQLITE_CONSTRAINT_UNIQUE ? 0 : jobq__error_code();
 }
 
-static int place_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms, int64_t now_ms)
+static int place_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms,
+                     int64_t now_ms)
 {
     sqlite3_stmt *stmt = due_ms > now_ms ? jobq__sqlite_use(store, ST_DELAYED_ADD, DELAYED_ADD)
                                          : jobq__sqlite_use(store, ST_READY_ADD, READY_ADD);

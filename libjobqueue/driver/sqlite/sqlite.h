@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of the SQLite driver. The tables (schema.c) keep what a job is apart from where it stands, so that
- * handing out and finishing never rewrites a job's row:
+ * Inside of the SQLite driver. The tables (schema.c) keep what a job is apart from where it stands,
+ * so that handing out and finishing never rewrites a job's row:
  *
  *     jobqueue_job       what it is: one row per job, state live, done or dead
  *     jobqueue_ready     stands in line: (queue, rank, available_at, seq)
@@ -10,7 +10,8 @@
  *     jobqueue_held      is with a worker: seq, worker, nonce of the hand-out
  *
  * A live job stands in exactly one of the four; every change of place is one transaction.
- * A hand-out's token: word[0] = seq, word[1] = fence, word[2] = nonce << 1 | "has error or history".
+ * A hand-out's token: word[0] = seq, word[1] = fence, word[2] = nonce << 1 | "has error or
+ * history".
  */
 #ifndef JOBQ_DRIVER_SQLITE_H
 #define JOBQ_DRIVER_SQLITE_H
@@ -20,23 +21,76 @@
 
 #include "driver/driver.h"
 
-enum { SQL_LIVE = 0, SQL_DONE = 3, SQL_DEAD = 4 };                     /* jobqueue_job.state */
-enum { SQL_READY = 0, SQL_DELAYED = 1, SQL_RESERVED = 2 };             /* what a live job is seen as */
+enum { SQL_LIVE = 0, SQL_DONE = 3, SQL_DEAD = 4 };         /* jobqueue_job.state */
+enum { SQL_READY = 0, SQL_DELAYED = 1, SQL_RESERVED = 2 }; /* what a live job is seen as */
 enum { SQL_HISTORY = 10, SQL_TOP_PRIORITY = 9, SQL_QUEUES_CACHED = 32 };
 
 /* Prepared statements, kept per connection. The text stands where it is used. */
 typedef enum {
-    ST_BEGIN, ST_COMMIT, ST_ROLLBACK,
-    ST_QUEUE_GET, ST_QUEUE_ADD, ST_QUEUES,
-    ST_JOB_ADD, ST_READY_ADD, ST_DELAYED_ADD, ST_ID_EXISTS, ST_HOLDER,
-    ST_RESERVE_READY, ST_RESERVE_TAKEN, ST_HOLD_READY, ST_HOLD_TAKEN, ST_CUT_READY, ST_CUT_TAKEN,
-    ST_UNHOLD, ST_JOB_DROP, ST_JOB_KEEP, ST_JOB_BACK, ST_JOB_GIVE_BACK, ST_JOB_DEAD, ST_LINE_UP, ST_LINE_UP_TAKEN, ST_PUT_OFF,
-    ST_ERROR_SET, ST_ERROR_DROP, ST_HISTORY_ADD, ST_HISTORY_CUT, ST_HISTORY_DROP, ST_NEXT_DUE, ST_NEXT_EXPIRY,
-    ST_WORKER_GET, ST_WORKER_ADD, ST_WORKER_RENEW, ST_WORKER_DESCRIBE, ST_WORKER_LEAVE, ST_WORKER_HELD, ST_HELD, ST_WORKERS,
-    ST_PROMOTE, ST_PROMOTED_CUT, ST_UNHOLD_ANY, ST_WORKER_SWEEP, ST_EXPIRED_NEXT, ST_EXPIRED_HELD, ST_TAKE_BACK, ST_WORKER_TAKEN, ST_WORKER_DROP, ST_DONE_NEXT,
+    ST_BEGIN,
+    ST_COMMIT,
+    ST_ROLLBACK,
+    ST_QUEUE_GET,
+    ST_QUEUE_ADD,
+    ST_QUEUES,
+    ST_JOB_ADD,
+    ST_READY_ADD,
+    ST_DELAYED_ADD,
+    ST_ID_EXISTS,
+    ST_HOLDER,
+    ST_RESERVE_READY,
+    ST_RESERVE_TAKEN,
+    ST_HOLD_READY,
+    ST_HOLD_TAKEN,
+    ST_CUT_READY,
+    ST_CUT_TAKEN,
+    ST_UNHOLD,
+    ST_JOB_DROP,
+    ST_JOB_KEEP,
+    ST_JOB_BACK,
+    ST_JOB_GIVE_BACK,
+    ST_JOB_DEAD,
+    ST_LINE_UP,
+    ST_LINE_UP_TAKEN,
+    ST_PUT_OFF,
+    ST_ERROR_SET,
+    ST_ERROR_DROP,
+    ST_HISTORY_ADD,
+    ST_HISTORY_CUT,
+    ST_HISTORY_DROP,
+    ST_NEXT_DUE,
+    ST_NEXT_EXPIRY,
+    ST_WORKER_GET,
+    ST_WORKER_ADD,
+    ST_WORKER_RENEW,
+    ST_WORKER_DESCRIBE,
+    ST_WORKER_LEAVE,
+    ST_WORKER_HELD,
+    ST_HELD,
+    ST_WORKERS,
+    ST_PROMOTE,
+    ST_PROMOTED_CUT,
+    ST_UNHOLD_ANY,
+    ST_WORKER_SWEEP,
+    ST_EXPIRED_NEXT,
+    ST_EXPIRED_HELD,
+    ST_TAKE_BACK,
+    ST_WORKER_TAKEN,
+    ST_WORKER_DROP,
+    ST_DONE_NEXT,
     ST_LOOK,
-    ST_FIND, ST_LIST_READY, ST_LIST_DELAYED, ST_LIST_RESERVED, ST_LIST_DONE, ST_LIST_DEAD, ST_SHOW_ERROR, ST_SHOW_HISTORY,
-    ST_COUNTS, ST_OLDEST, ST_MEND_GET, ST_MEND_RETRY,
+    ST_FIND,
+    ST_LIST_READY,
+    ST_LIST_DELAYED,
+    ST_LIST_RESERVED,
+    ST_LIST_DONE,
+    ST_LIST_DEAD,
+    ST_SHOW_ERROR,
+    ST_SHOW_HISTORY,
+    ST_COUNTS,
+    ST_OLDEST,
+    ST_MEND_GET,
+    ST_MEND_RETRY,
     ST_COUNT
 } sqlite_statement;
 
@@ -48,58 +102,80 @@ typedef struct {
 
 typedef struct sqlite_store {
     struct sqlite_store *next, **link; /* list of open stores, for forks */
-    char *path, *wal_path, *folder;
+    char *path, *wal_path, *shm_path, *folder;
     bool migrate, full_sync;
     int64_t timeout_ms;
-    sqlite3 *db;                       /* NULL: not connected */
-    int busy;                          /* atomic: a call is under way */
-    bool suspect;                      /* drop the connection when the call ends */
+    sqlite3 *db;  /* NULL: not connected */
+    int busy;     /* atomic: a call is under way */
+    bool suspect; /* drop the connection when the call ends */
     dev_t device;
     ino_t inode;
-    int64_t deadline_us;               /* of the call under way, monotonic */
+    int64_t deadline_us; /* of the call under way, monotonic */
     char boot[37];
     sqlite3_stmt *statements[ST_COUNT];
     sqlite_queue queues[SQL_QUEUES_CACHED];
     size_t queue_count;
-    int ring_fd, change_fd;            /* inotify, -1 = none */
+    int ring_fd, change_fd; /* inotify, -1 = none */
 } sqlite_store;
 
 extern const jobq_driver jobq__sqlite_driver;
 
-/* ---- connect.c: every operation is enter ... leave ------------------------------------------------------- */
+/* ---- connect.c: every operation is enter ... leave
+ * ------------------------------------------------------- */
 
-int jobq__sqlite_enter(sqlite_store *store, bool for_schema); /* connects when needed, starts the deadline */
-int jobq__sqlite_leave(sqlite_store *store, int rc);          /* returns rc */
+int jobq__sqlite_enter(sqlite_store *store,
+                       bool for_schema);             /* connects when needed, starts the deadline */
+int jobq__sqlite_leave(sqlite_store *store, int rc); /* returns rc */
 void jobq__sqlite_disconnect(sqlite_store *store);
-bool jobq__sqlite_is_same_file(const sqlite_store *store);
 /* Tells waiting workers that something may be ready; after the commit. */
 void jobq__sqlite_ring(const sqlite_store *store);
 
-/* ---- statement.c --------------------------------------------------------------------------------------- */
+/* ---- file.c
+ * -----------------------------------------------------------------------------------------------
+ */
+
+int jobq__sqlite_check_file(sqlite_store *store,
+                            bool create); /* before opening; makes it when allowed */
+int jobq__sqlite_remember_file(sqlite_store *store);
+bool jobq__sqlite_is_same_file(const sqlite_store *store); /* not deleted or replaced since */
+int jobq__sqlite_refuse(int code, int flags, int native, const sqlite_store *store,
+                        const char *what);
+
+/* ---- statement.c
+ * --------------------------------------------------------------------------------------- */
 
 /* The prepared statement, NULL with the error set. */
 sqlite3_stmt *jobq__sqlite_use(sqlite_store *store, sqlite_statement which, const char *sql);
-int jobq__sqlite_run(sqlite_store *store, sqlite3_stmt *stmt);            /* to its end, and reset */
+int jobq__sqlite_run(sqlite_store *store, sqlite3_stmt *stmt); /* to its end, and reset */
 /* 1 a row stands ready (reset it later), 0 none (is reset), or an error (is reset). */
 int jobq__sqlite_row(sqlite_store *store, sqlite3_stmt *stmt);
-void jobq__sqlite_bind(sqlite3_stmt *stmt, int at, jobq_slice s);         /* as text */
+void jobq__sqlite_bind(sqlite3_stmt *stmt, int at, jobq_slice s); /* as text */
 void jobq__sqlite_bind_blob(sqlite3_stmt *stmt, int at, jobq_slice s);
-bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out, jobq_slice *to); /* false: no memory */
-int jobq__sqlite_begin(sqlite_store *store);                              /* takes the write lock */
-int jobq__sqlite_finish(sqlite_store *store, int rc);                     /* commits (rc 0) or rolls back; the result */
-int jobq__sqlite_fail(sqlite_store *store, const char *doing);            /* words the connection's last error */
-int jobq__sqlite_queue_key(sqlite_store *store, jobq_slice name, bool add, int64_t *key_out); /* 0: unknown */
+bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out,
+                       jobq_slice *to);               /* false: no memory */
+int jobq__sqlite_begin(sqlite_store *store);          /* takes the write lock */
+int jobq__sqlite_finish(sqlite_store *store, int rc); /* commits (rc 0) or rolls back; the result */
+int jobq__sqlite_fail(sqlite_store *store,
+                      const char *doing); /* words the connection's last error */
+int jobq__sqlite_queue_key(sqlite_store *store, jobq_slice name, bool add,
+                           int64_t *key_out); /* 0: unknown */
 
-/* ---- schema.c ------------------------------------------------------------------------------------------- */
+/* ---- schema.c
+ * ------------------------------------------------------------------------------------------- */
 
 int jobq__sqlite_migrate(sqlite_store *store);
 int jobq__sqlite_check_schema(sqlite_store *store);
 
-/* ---- the operations -------------------------------------------------------------------------------------- */
+/* ---- the operations
+ * -------------------------------------------------------------------------------------- */
 
 int jobq__sqlite_push(void *handle, jobq_push *items, size_t n);
 int jobq__sqlite_exchange(void *handle, jobq_exchange *x);
-int jobq__sqlite_next_due(sqlite_store *store, bool with_workers, int64_t but_worker, int64_t now_ms, int64_t *due_out);
+/* One settlement; *ring is set when it puts a job back in a line. */
+int jobq__sqlite_settle(sqlite_store *store, int64_t worker, jobq_settlement *s, int64_t now_ms,
+                        bool *ring);
+int jobq__sqlite_next_due(sqlite_store *store, bool with_workers, int64_t but_worker,
+                          int64_t now_ms, int64_t *due_out);
 int jobq__sqlite_drop_job(sqlite_store *store, int64_t seq, bool traced);
 int jobq__sqlite_line_up(sqlite_store *store, int64_t seq, bool taken);
 int jobq__sqlite_renew(void *handle, jobq_renewal *r);
@@ -113,10 +189,12 @@ typedef struct {
 } sqlite_worker;
 int jobq__sqlite_worker(sqlite_store *store, jobq_slice id, sqlite_worker *out);
 /* The record a reservation stands on: made or revived when there is none that lives. */
-int jobq__sqlite_keep_worker(sqlite_store *store, jobq_slice id, int64_t lease_ms, sqlite_worker *worker);
+int jobq__sqlite_keep_worker(sqlite_store *store, jobq_slice id, int64_t lease_ms,
+                             sqlite_worker *worker);
 int jobq__sqlite_wait(void *handle, const jobq_wait *w);
 /* 1: a job of these queues is ready; *due_out = when the next delayed one is, 0 = none. */
-int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t count, int64_t *due_out);
+int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t count,
+                      int64_t *due_out);
 void jobq__sqlite_wait_close(sqlite_store *store);
 int jobq__sqlite_find(void *handle, jobq_slice id, jobq_batch *out);
 int jobq__sqlite_list(void *handle, jobq_listing *l);

@@ -4,27 +4,34 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "driver/sqlite/sqlite.h"
 #include "util/clock.h"
 #include "util/error.h"
 
-/* ---- errors ------------------------------------------------------------------------------------------------- */
+/* ---- errors
+ * -------------------------------------------------------------------------------------------------
+ */
 
-/* By primary code. drop: the connection is closed when the call ends, the next call opens the file anew. */
+/* By primary code. drop: the connection is closed when the call ends, the next call opens the file
+ * anew. */
 static const struct {
     int native, code, flags;
     bool drop;
     const char *meaning; /* NULL: SQLite's own text */
 } failures[] = {
-    {SQLITE_BUSY, JOBQ_EBUSY, JOBQ__RETRYABLE, false, "database is locked: somebody else held it until the deadline"},
-    {SQLITE_LOCKED, JOBQ_EBUSY, JOBQ__RETRYABLE, false, "database is locked: somebody else held it until the deadline"},
+    {SQLITE_BUSY, JOBQ_EBUSY, JOBQ__RETRYABLE, false,
+     "database is locked: somebody else held it until the deadline"},
+    {SQLITE_LOCKED, JOBQ_EBUSY, JOBQ__RETRYABLE, false,
+     "database is locked: somebody else held it until the deadline"},
     {SQLITE_FULL, JOBQ_EIO, JOBQ__RETRYABLE, true, "the disk is full"},
     {SQLITE_READONLY, JOBQ_EIO, 0, true, "the file or its folder is read-only"},
     {SQLITE_PERM, JOBQ_EIO, 0, true, "access to the file was refused"},
     {SQLITE_AUTH, JOBQ_EIO, 0, true, "access to the file was refused"},
-    {SQLITE_CANTOPEN, JOBQ_ECONNECT, JOBQ__RETRYABLE, true, "the file or its -wal or -shm cannot be opened"},
+    {SQLITE_CANTOPEN, JOBQ_ECONNECT, JOBQ__RETRYABLE, true,
+     "the file or its -wal or -shm cannot be opened"},
     {SQLITE_IOERR, JOBQ_EIO, JOBQ__RETRYABLE, true, NULL},
     {SQLITE_PROTOCOL, JOBQ_EBUSY, JOBQ__RETRYABLE, true, NULL},
     {SQLITE_CORRUPT, JOBQ_EIO, 0, true, "the file is damaged (see `PRAGMA integrity_check`)"},
@@ -38,12 +45,28 @@ static const struct {
     {SQLITE_INTERRUPT, JOBQ_EINTR, JOBQ__RETRYABLE, false, NULL},
 };
 
-/* SQLite says "cannot open" for a read-only file system too. */
+static bool is_read_only(const sqlite_store *store)
+{
+    return access(store->folder, W_OK) != 0 && (errno == EROFS || errno == EACCES);
+}
+
+static bool is_full(const sqlite_store *store)
+{
+    struct statvfs fs;
+
+    return statvfs(store->folder, &fs) == 0 && fs.f_bavail * fs.f_frsize < 65536;
+}
+
+/* SQLite says "cannot open" for a read-only file system too, and "I/O error" for a full one. */
 static int refine(const sqlite_store *store, int native)
 {
-    return (native & 0xff) == SQLITE_CANTOPEN && access(store->folder, W_OK) != 0 && (errno == EROFS || errno == EACCES)
-               ? SQLITE_READONLY
-               : native;
+    int primary = native & 0xff;
+
+    if (primary == SQLITE_CANTOPEN && is_read_only(store))
+        return SQLITE_READONLY;
+    if ((primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR) && is_full(store))
+        return SQLITE_FULL;
+    return native;
 }
 
 int jobq__sqlite_fail(sqlite_store *store, const char *doing)
@@ -51,29 +74,35 @@ int jobq__sqlite_fail(sqlite_store *store, const char *doing)
     int native = refine(store, store->db ? sqlite3_extended_errcode(store->db) : SQLITE_NOMEM);
     const char *text = store->db ? sqlite3_errmsg(store->db) : "out of memory";
 
-    if (store->db && (native & 0xff) != SQLITE_BUSY && store->inode && !jobq__sqlite_is_same_file(store)) {
+    if (store->db && (native & 0xff) != SQLITE_BUSY && store->inode &&
+        !jobq__sqlite_is_same_file(store)) {
         store->suspect = true;
-        return jobq__error_set_driver(JOBQ_EIO, JOBQ__RETRYABLE, "sqlite", native,
-                                      "sqlite: %s: the file was deleted or replaced while it was in use", store->path);
+        return jobq__error_set_driver(
+            JOBQ_EIO, JOBQ__RETRYABLE, "sqlite", native,
+            "sqlite: %s: the file was deleted or replaced while it was in use", store->path);
     }
     for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
         if (failures[i].native != (native & 0xff))
             continue;
         store->suspect |= failures[i].drop;
-        return jobq__error_set_driver(failures[i].code, failures[i].flags, "sqlite", native, "sqlite: %s: %s (%s)", store->path,
+        return jobq__error_set_driver(failures[i].code, failures[i].flags, "sqlite", native,
+                                      "sqlite: %s: %s (%s)", store->path,
                                       failures[i].meaning ? failures[i].meaning : text, doing);
     }
     store->suspect = true;
-    return jobq__error_set_driver(JOBQ_EIO, 0, "sqlite", native, "sqlite: %s: %s (%s)", store->path, text, doing);
+    return jobq__error_set_driver(JOBQ_EIO, 0, "sqlite", native, "sqlite: %s: %s (%s)", store->path,
+                                  text, doing);
 }
 
-/* ---- statements ---------------------------------------------------------------------------------------------- */
+/* ---- statements
+ * ---------------------------------------------------------------------------------------------- */
 
 sqlite3_stmt *jobq__sqlite_use(sqlite_store *store, sqlite_statement which, const char *sql)
 {
     sqlite3_stmt **slot = &store->statements[which];
 
-    if (!*slot && sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL) != SQLITE_OK)
+    if (!*slot &&
+        sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL) != SQLITE_OK)
         jobq__sqlite_fail(store, "preparing a statement");
     return *slot;
 }
@@ -131,7 +160,8 @@ bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out, jobq_sli
     return to->p != NULL;
 }
 
-/* ---- transactions --------------------------------------------------------------------------------------------- */
+/* ---- transactions
+ * --------------------------------------------------------------------------------------------- */
 
 int jobq__sqlite_begin(sqlite_store *store)
 {
@@ -140,7 +170,8 @@ int jobq__sqlite_begin(sqlite_store *store)
     return stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();
 }
 
-/* Nothing stays open whatever happened; SQLite may have rolled back by itself (full disk, I/O error). */
+/* Nothing stays open whatever happened; SQLite may have rolled back by itself (full disk, I/O
+ * error). */
 static void roll_back(sqlite_store *store)
 {
     struct jobq_error saved;
@@ -163,14 +194,17 @@ int jobq__sqlite_finish(sqlite_store *store, int rc)
     if (rc >= 0) {
         stmt = jobq__sqlite_use(store, ST_COMMIT, "COMMIT");
         rc = stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();
-        /* A failed COMMIT either left the transaction open or was rolled back: both mean not stored. */
+        /* A failed COMMIT either left the transaction open or was rolled back: both mean not
+         * stored. */
     }
     if (rc < 0)
         roll_back(store);
     return rc;
 }
 
-/* ---- queues ---------------------------------------------------------------------------------------------------- */
+/* ---- queues
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void cache_queue(sqlite_store *store, jobq_slice name, int64_t key)
 {
@@ -197,7 +231,8 @@ static int64_t cached_queue(const sqlite_store *store, jobq_slice name)
 
 static int find_queue(sqlite_store *store, jobq_slice name, int64_t *key_out)
 {
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_QUEUE_GET, "SELECT id FROM jobqueue_queue WHERE name=?1");
+    sqlite3_stmt *stmt =
+        jobq__sqlite_use(store, ST_QUEUE_GET, "SELECT id FROM jobqueue_queue WHERE name=?1");
     int rc;
 
     if (!stmt)
@@ -211,7 +246,8 @@ static int find_queue(sqlite_store *store, jobq_slice name, int64_t *key_out)
 
 static int add_queue(sqlite_store *store, jobq_slice name, int64_t *key_out)
 {
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_QUEUE_ADD, "INSERT INTO jobqueue_queue(name) VALUES(?1)");
+    sqlite3_stmt *stmt =
+        jobq__sqlite_use(store, ST_QUEUE_ADD, "INSERT INTO jobqueue_queue(name) VALUES(?1)");
     int rc;
 
     if (!stmt)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting until something may be ready, by two inotify descriptors:
+ * Waiting until something may be ready, by two inotify descriptors.
  *
- *     ring    IN_ATTRIB on the WAL: a push through this library rings after its commit: look at once
- *     change  IN_MODIFY on the WAL: somebody (perhaps another program) writes; the commit is visible only a
- *             little later, so look again and again with growing gaps. Also the folder: file replaced or gone
+ * ring: IN_ATTRIB on the -shm file. A push through this library touches it after its commit, so
+ * look at once.
  *
- * Looks that found nothing make the next ones rarer, so that the traffic of other queues costs little.
- * Where inotify cannot be had, polling with growing gaps.
+ * change: IN_MODIFY on the WAL. Somebody, perhaps another program, writes; the commit is visible
+ * only a little later, so look again and again with growing gaps. Also the folder: file replaced or
+ * gone.
+ *
+ * Looks that found nothing make the next ones rarer, so that the traffic of other queues costs
+ * little. Where inotify cannot be had, polling with growing gaps.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,8 +23,9 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#define LOOK                                                                                                           \
-    "SELECT EXISTS(SELECT 1 FROM jobqueue_ready WHERE queue=?1) OR EXISTS(SELECT 1 FROM jobqueue_taken WHERE "         \
+#define LOOK                                                                              \
+    "SELECT EXISTS(SELECT 1 FROM jobqueue_ready WHERE queue=?1) OR EXISTS(SELECT 1 FROM " \
+    "jobqueue_taken WHERE "                                                               \
     "queue=?1), (SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1)"
 
 enum { POLL_FIRST_MS = 10, SAFETY_US = 30 * 1000000, QUIET_US = 50000 };
@@ -30,7 +34,9 @@ enum { POLL_FIRST_MS = 10, SAFETY_US = 30 * 1000000, QUIET_US = 50000 };
 static const int64_t look_again_us[] = {200, 500, 1000, 2000, 5000, 10000};
 enum { LOOKS = sizeof(look_again_us) / sizeof(look_again_us[0]) };
 
-/* ---- a look ------------------------------------------------------------------------------------------------------ */
+/* ---- a look
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 /* One statement, so one read transaction: a look must be cheap. 1: a job is ready. */
 static int look_at(sqlite_store *store, int64_t queue, int64_t *due_out)
@@ -64,7 +70,9 @@ int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t coun
     return rc;
 }
 
-/* ---- inotify ------------------------------------------------------------------------------------------------------- */
+/* ---- inotify
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 void jobq__sqlite_wait_close(sqlite_store *store)
 {
@@ -83,7 +91,8 @@ static void watch(sqlite_store *store)
         return;
     store->ring_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     store->change_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (store->ring_fd < 0 || store->change_fd < 0 || inotify_add_watch(store->ring_fd, store->wal_path, IN_ATTRIB) < 0 ||
+    if (store->ring_fd < 0 || store->change_fd < 0 ||
+        inotify_add_watch(store->ring_fd, store->shm_path, IN_ATTRIB) < 0 ||
         inotify_add_watch(store->change_fd, store->wal_path, IN_MODIFY) < 0 ||
         inotify_add_watch(store->change_fd, store->folder, folder_events) < 0)
         jobq__sqlite_wait_close(store); /* then by polling */
@@ -96,7 +105,8 @@ static bool concerns(const sqlite_store *store, const struct inotify_event *even
 
     name = name ? name + 1 : store->path;
     n = strlen(name);
-    return event->len > 0 && strncmp(event->name, name, n) == 0 && (event->name[n] == '\0' || strcmp(event->name + n, "-wal") == 0);
+    return event->len > 0 && strncmp(event->name, name, n) == 0 &&
+           (event->name[n] == '\0' || strcmp(event->name + n, "-wal") == 0);
 }
 
 typedef struct {
@@ -121,19 +131,21 @@ static changes drain(const sqlite_store *store, int fd)
     return seen;
 }
 
-/* ---- the wait -------------------------------------------------------------------------------------------------------- */
+/* ---- the wait
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     const jobq_wait *w;
-    int64_t end_us;       /* INT64_MAX = none */
-    int64_t due_us;       /* when the next delayed job is due */
-    int64_t look_us;      /* the next look by plan */
+    int64_t end_us;  /* INT64_MAX = none */
+    int64_t due_us;  /* when the next delayed job is due */
+    int64_t look_us; /* the next look by plan */
     int64_t last_look_us;
-    int64_t changed_us;   /* begin of the schedule after a foreign write */
-    int step;             /* in look_again_us; LOOKS = at its end */
-    bool scheduled;       /* look_us is of the schedule: change_fd is not asked meanwhile */
-    int fruitless;        /* looks in a row, close to each other, that found nothing */
-    int64_t poll_ms;      /* gap of polling */
+    int64_t changed_us; /* begin of the schedule after a foreign write */
+    int step;           /* in look_again_us; LOOKS = at its end */
+    bool scheduled;     /* look_us is of the schedule: change_fd is not asked meanwhile */
+    int fruitless;      /* looks in a row, close to each other, that found nothing */
+    int64_t poll_ms;    /* gap of polling */
 } waiting;
 
 static int look(sqlite_store *store, waiting *v)
@@ -147,13 +159,16 @@ static int look(sqlite_store *store, waiting *v)
         return rc;
     if (due_ms > 0 && due_ms <= now_ms)
         return 1;
-    v->due_us = due_ms > 0 && due_ms - now_ms < INT64_C(1000000000) ? now_us + (due_ms - now_ms) * 1000 : INT64_MAX;
+    v->due_us = due_ms > 0 && due_ms - now_ms < INT64_C(1000000000)
+                    ? now_us + (due_ms - now_ms) * 1000
+                    : INT64_MAX;
     v->fruitless = now_us - v->last_look_us > QUIET_US ? 1 : v->fruitless + 1;
     v->last_look_us = now_us;
     return 0;
 }
 
-/* Shortest gap to the next look: none at first, then so that looking stays well below 1 % of a core. */
+/* Shortest gap to the next look: none at first, then so that looking stays well below 1 % of a
+ * core. */
 static int64_t gap_us(const waiting *v)
 {
     return v->fruitless <= 8 ? 0 : v->fruitless <= 40 ? 1000 : 5000;
@@ -165,7 +180,9 @@ static void plan_next(const sqlite_store *store, waiting *v)
 
     if (store->ring_fd < 0) {
         v->look_us = now_us + v->poll_ms * 1000;
-        v->poll_ms = v->poll_ms * 3 / 2 < v->w->poll_ms ? v->poll_ms * 3 / 2 : v->w->poll_ms > POLL_FIRST_MS ? v->w->poll_ms : POLL_FIRST_MS;
+        v->poll_ms = v->poll_ms * 3 / 2 < v->w->poll_ms ? v->poll_ms * 3 / 2
+                     : v->w->poll_ms > POLL_FIRST_MS    ? v->w->poll_ms
+                                                        : POLL_FIRST_MS;
         return;
     }
     v->scheduled = v->step < LOOKS;
@@ -179,7 +196,8 @@ static void plan_next(const sqlite_store *store, waiting *v)
 /* While the gap since the last look lasts the ring is not asked. */
 static int poll_once(const sqlite_store *store, const waiting *v, struct pollfd fds[3])
 {
-    int64_t now_us = jobq__clock_mono_us(), until = v->look_us < v->due_us ? v->look_us : v->due_us, left;
+    int64_t now_us = jobq__clock_mono_us(), until = v->look_us < v->due_us ? v->look_us : v->due_us,
+            left;
     int64_t allowed_us = v->last_look_us + gap_us(v);
     bool ring_masked = now_us < allowed_us;
     struct timespec timeout;
@@ -203,8 +221,9 @@ static int file_changed(sqlite_store *store)
         return 0;
     }
     store->suspect = true;
-    return jobq__error_set_driver(JOBQ_EIO, JOBQ__RETRYABLE, "sqlite", 0,
-                                  "sqlite: %s: the file was deleted or replaced while it was in use", store->path);
+    return jobq__error_set_driver(
+        JOBQ_EIO, JOBQ__RETRYABLE, "sqlite", 0,
+        "sqlite: %s: the file was deleted or replaced while it was in use", store->path);
 }
 
 static void begin_schedule(waiting *v)
@@ -247,8 +266,10 @@ static int wait_round(sqlite_store *store, waiting *v)
     int n = poll_once(store, v, fds), rc;
 
     if (n < 0)
-        return errno == EINTR ? jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "sqlite", EINTR, "sqlite: the wait was interrupted")
-                              : jobq__error_set_driver(JOBQ_EIO, 0, "sqlite", errno, "sqlite: cannot wait: %s", strerror(errno));
+        return errno == EINTR ? jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "sqlite", EINTR,
+                                                       "sqlite: the wait was interrupted")
+                              : jobq__error_set_driver(JOBQ_EIO, 0, "sqlite", errno,
+                                                       "sqlite: cannot wait: %s", strerror(errno));
     if (fds[0].revents)
         return ROUND_WOKEN;
     rc = read_signs(store, v, fds, &look_now);
@@ -262,7 +283,9 @@ static int wait_round(sqlite_store *store, waiting *v)
 
 static int wait_loop(sqlite_store *store, waiting *v)
 {
-    static const int answers[] = {[ROUND_WOKEN] = JOBQ_WAIT_WOKEN, [ROUND_END] = JOBQ_WAIT_TIMEOUT, [ROUND_DUE] = JOBQ_WAIT_JOBS};
+    static const int answers[] = {[ROUND_WOKEN] = JOBQ_WAIT_WOKEN,
+                                  [ROUND_END] = JOBQ_WAIT_TIMEOUT,
+                                  [ROUND_DUE] = JOBQ_WAIT_JOBS};
 
     for (;;) {
         int rc = look(store, v);
@@ -276,7 +299,8 @@ static int wait_loop(sqlite_store *store, waiting *v)
         if (rc != ROUND_LOOK)
             return rc < 0 ? rc : answers[rc];
         if (v->scheduled && v->step == LOOKS && drain(store, store->change_fd).replaced)
-            rc = file_changed(store); /* the schedule's last look: what comes from now on begins a new one */
+            rc = file_changed(
+                store); /* the schedule's last look: what comes from now on begins a new one */
         if (rc < 0)
             return rc;
     }
@@ -285,13 +309,16 @@ static int wait_loop(sqlite_store *store, waiting *v)
 int jobq__sqlite_wait(void *handle, const jobq_wait *w)
 {
     sqlite_store *store = handle;
-    waiting v = {.w = w, .end_us = INT64_MAX, .due_us = INT64_MAX, .step = LOOKS, .poll_ms = POLL_FIRST_MS};
+    waiting v = {
+        .w = w, .end_us = INT64_MAX, .due_us = INT64_MAX, .step = LOOKS, .poll_ms = POLL_FIRST_MS};
     int rc = jobq__sqlite_enter(store, false);
 
     if (rc < 0)
         return rc;
     if (w->timeout_ms >= 0)
-        v.end_us = jobq__clock_mono_us() + (w->timeout_ms < INT64_C(1000000000) ? w->timeout_ms : INT64_C(1000000000)) * 1000;
+        v.end_us =
+            jobq__clock_mono_us() +
+            (w->timeout_ms < INT64_C(1000000000) ? w->timeout_ms : INT64_C(1000000000)) * 1000;
     watch(store);
     drain(store, store->ring_fd);
     if (drain(store, store->change_fd).replaced)

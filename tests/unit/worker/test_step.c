@@ -42,6 +42,7 @@ CHANGE(more_there, s->store_empty = false)
 CHANGE(no_prefetch, s->store_empty = false; s->room = 200)
 CHANGE(prefetch, s->store_empty = false; s->room = 200; s->prefetch = true; s->held = 50)
 CHANGE(full, s->store_empty = false; s->room = 0; s->idle_children = 0; s->jobs_out = 2)
+CHANGE(room_behind, s->room = 5; s->idle_children = 0; s->jobs_out = 2; s->prefetch = true)
 CHANGE(results, s->unsettled = 3; s->jobs_out = 1)
 CHANGE(lingering, s->unsettled = 3; s->jobs_out = 90; s->room = 0; s->linger_until_ms = NOW + 4)
 CHANGE(lease_due, s->renew_at_ms = NOW)
@@ -98,6 +99,7 @@ static const step_case cases[] = {
     {"without prefetch one per idle child", no_prefetch, {.exchange = true, .want = 2}},
     {"with prefetch what there is room for", prefetch, {.exchange = true, .want = 150}},
     {"no room: the doorbell alone", full, {.wait_ms = 50}},
+    {"nobody idle: no wait on the store", room_behind, {.wait_ms = 50}},
     {"results are settled and the next reserved in one exchange", results, {.exchange = true, .want = 2}},
     {"few results beside much work wait a little", lingering, {.wait_ms = 4}},
     {"the lease is renewed in time (rule C2)", lease_due, {.renew = true, .wait_store = true}},
