@@ -2,16 +2,18 @@
  *
  * One job from hand-out to settle:
  *
- *     decode -> find -> job.processing -> build, middleware, handler -> event of the end -> cleanups
+ *     decode -> find -> job.processing -> build, middleware, handler -> event of the end ->
+ * cleanups
  *            -> free what the handler made -> settle
  *
- * Each step that runs user code stands under php_jobq_guard; conclude() is the only judge of how it went.
+ * Each step that runs user code stands under php_jobq_guard; conclude() is the only judge of how it
+ * went.
  */
 #include "php_jobqueue.h"
 
 #include <main/php_output.h>
 
-/* ---- how it ended ---------------------------------------------------------------------------------------- */
+/* ---- how it ended --------------------------------------------------------------------------- */
 
 static void end(php_jobq_attempt *a, jobq_ending ending, int64_t delay_ms)
 {
@@ -45,8 +47,11 @@ static bool is_timeout(zend_object *exception)
         if (exception->ce == php_jobq_ce_timeout) {
             return true;
         }
-        zend_class_entry *base = instanceof_function(exception->ce, zend_ce_exception) ? zend_ce_exception : zend_ce_error;
-        zval *previous = zend_read_property_ex(base, exception, ZSTR_KNOWN(ZEND_STR_PREVIOUS), true, &rv);
+        zend_class_entry *base = instanceof_function(exception->ce, zend_ce_exception)
+                                     ? zend_ce_exception
+                                     : zend_ce_error;
+        zval *previous =
+            zend_read_property_ex(base, exception, ZSTR_KNOWN(ZEND_STR_PREVIOUS), true, &rv);
         exception = Z_TYPE_P(previous) == IS_OBJECT ? Z_OBJ_P(previous) : NULL;
     }
     return false;
@@ -55,7 +60,8 @@ static bool is_timeout(zend_object *exception)
 static int64_t retry_after(zend_object *exception)
 {
     zval rv;
-    zval *seconds = zend_read_property(php_jobq_ce_retry_after, exception, "seconds", sizeof("seconds") - 1, true, &rv);
+    zval *seconds = zend_read_property(php_jobq_ce_retry_after, exception, "seconds",
+                                       sizeof("seconds") - 1, true, &rv);
     double value = zval_get_double(seconds);
     return value >= 0 && value < 1e12 ? (int64_t)(value * 1000.0 + 0.5) : -1;
 }
@@ -137,14 +143,15 @@ static bool conclude(php_jobq_attempt *a, php_jobq_outcome outcome, int status)
     return false;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 static bool decode(php_jobq_attempt *a)
 {
     size_t n;
     int format;
     const void *body = jobq_job_body(a->job, &n, &format);
-    if (php_jobq_decode(format, body, n, jobq_worker_maps_as_objects(a->worker->worker, a->job), &a->payload) >= 0) {
+    if (php_jobq_decode(format, body, n, jobq_worker_maps_as_objects(a->worker->worker, a->job),
+                        &a->payload) >= 0) {
         return true;
     }
     const char *text = jobq_error_message(jobq_error_last());
@@ -180,17 +187,23 @@ static bool find(php_jobq_attempt *a)
         return false;
     }
     if (!a->has_handler) {
-        end(a, knows_name(a->worker, a->job) ? JOBQ_ENDED_UNSUPPORTED_VERSION : JOBQ_ENDED_UNKNOWN_NAME, -1);
+        end(a,
+            knows_name(a->worker, a->job) ? JOBQ_ENDED_UNSUPPORTED_VERSION
+                                          : JOBQ_ENDED_UNKNOWN_NAME,
+            -1);
     }
     return a->has_handler;
 }
 
-static php_jobq_outcome fire(php_jobq_attempt *a, const char *name, zval *data, bool strict, int *status)
+static php_jobq_outcome fire(php_jobq_attempt *a, const char *name, zval *data, bool strict,
+                             int *status)
 {
     size_t n;
     const char *queue = jobq_job_queue(a->job, &n);
-    const char *connection = jobq_queue_connection(php_jobq_queue_from(Z_OBJ(a->worker->queue))->queue);
-    return php_jobq_fire(&a->worker->listeners, name, &a->object, queue, n, connection, data, strict, status);
+    const char *connection =
+        jobq_queue_connection(php_jobq_queue_from(Z_OBJ(a->worker->queue))->queue);
+    return php_jobq_fire(&a->worker->listeners, name, &a->object, queue, n, connection, data,
+                         strict, status);
 }
 
 static void handler_body(void *argument)
@@ -221,7 +234,9 @@ static void run_handler(php_jobq_attempt *a)
 static void fire_end(php_jobq_attempt *a)
 {
     zval data;
-    const char *name = a->ending == JOBQ_ENDED_RELEASED ? "job.released" : a->ending == JOBQ_ENDED_DONE ? "job.processed" : NULL;
+    const char *name = a->ending == JOBQ_ENDED_RELEASED ? "job.released"
+                       : a->ending == JOBQ_ENDED_DONE   ? "job.processed"
+                                                        : NULL;
     if (Z_TYPE(a->worker->listeners) != IS_ARRAY) {
         return;
     }
@@ -249,7 +264,7 @@ static void fire_end(php_jobq_attempt *a)
     }
 }
 
-/* ---- cleanups, freeing ----------------------------------------------------------------------------------------- */
+/* ---- cleanups, freeing ---------------------------------------------------------------------- */
 
 static void cleanup_body(void *argument)
 {
@@ -272,7 +287,8 @@ static void conclude_cleanup(php_jobq_attempt *a, php_jobq_outcome outcome, int 
     }
     a->retire = true;
     jobq_worker_retire(a->worker->worker, ZEND_STRL("a deferred cleanup failed"));
-    if (a->ending == JOBQ_ENDED_DONE || a->ending == JOBQ_ENDED_RELEASED || a->ending == JOBQ_ENDED_FAILED) {
+    if (a->ending == JOBQ_ENDED_DONE || a->ending == JOBQ_ENDED_RELEASED ||
+        a->ending == JOBQ_ENDED_FAILED) {
         end(a, JOBQ_ENDED_CLEANUP_FAILED, -1);
     }
 }
@@ -281,7 +297,8 @@ static void conclude_cleanup(php_jobq_attempt *a, php_jobq_outcome outcome, int 
 static void run_cleanups(php_jobq_attempt *a)
 {
     php_jobq_job *job = job_of(a);
-    while (job && Z_TYPE(job->defers) == IS_ARRAY && zend_hash_num_elements(Z_ARRVAL(job->defers)) > 0) {
+    while (job && Z_TYPE(job->defers) == IS_ARRAY &&
+           zend_hash_num_elements(Z_ARRVAL(job->defers)) > 0) {
         HashTable *list = Z_ARRVAL(job->defers);
         zend_ulong last = list->nNextFreeElement - 1;
         zval cleanup, *found = zend_hash_index_find(list, last);
@@ -303,7 +320,7 @@ static void release_body(void *argument)
     php_jobq_attempt *a = argument;
     while (php_output_get_level() > a->output_level && php_output_end() == SUCCESS) {
     }
-    zval *values[] = { &a->handler, &a->spec, &a->payload, &a->exception };
+    zval *values[] = {&a->handler, &a->spec, &a->payload, &a->exception};
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         zval value;
         ZVAL_COPY_VALUE(&value, values[i]);
@@ -331,8 +348,8 @@ static void settle(php_jobq_attempt *a)
     php_jobq_job *job = job_of(a);
     a->settled = true;
     if (jobq_job_settle(a->job, a->ending, a->delay_ms) < 0) {
-        php_jobq_report("jobqueue: job %s could not be settled as %s: %s", jobq_job_id(a->job), jobq_ending_word(a->ending),
-                        jobq_error_message(jobq_error_last()));
+        php_jobq_report("jobqueue: job %s could not be settled as %s: %s", jobq_job_id(a->job),
+                        jobq_ending_word(a->ending), jobq_error_message(jobq_error_last()));
     }
     if (job) {
         php_jobq_job_detach(job);
@@ -340,11 +357,11 @@ static void settle(php_jobq_attempt *a)
     zval_ptr_dtor(&a->object);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 php_jobq_outcome php_jobq_attempt_run(php_jobq_worker *worker, jobq_job *job)
 {
-    php_jobq_attempt a = { .worker = worker, .job = job, .delay_ms = -1, .outer = JQG(attempt) };
+    php_jobq_attempt a = {.worker = worker, .job = job, .delay_ms = -1, .outer = JQG(attempt)};
     a.output_level = php_output_get_level();
     JQG(attempt) = &a;
     if (decode(&a) && find(&a)) {

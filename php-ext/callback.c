@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calling user code so that whatever it does comes back as one of four outcomes: it returned, threw,
- * called exit, or met a fatal error. Fatal errors unwind past C frames by longjmp; they end here.
+ * Calling user code so that whatever it does comes back as one of four outcomes: it returned,
+ * threw, called exit, or met a fatal error. Fatal errors unwind past C frames by longjmp; they end
+ * here.
  */
 #include "php_jobqueue.h"
 
@@ -30,8 +31,8 @@ static bool is_last_error_fatal(void)
     return PG(last_error_message) && (PG(last_error_type) & E_FATAL_ERRORS);
 }
 
-/* exit() travels as an exception of its own kind; so does an exhausted memory limit, with status 255 and a
- * fatal last error. */
+/* exit() travels as an exception of its own kind; so does an exhausted memory limit, with status
+ * 255 and a fatal last error. */
 static php_jobq_outcome judge_unwind(int *status_out)
 {
     bool fatal = EG(exit_status) == 255 && is_last_error_fatal();
@@ -52,12 +53,16 @@ php_jobq_outcome php_jobq_guard(void (*body)(void *), void *argument, int *statu
     const pid_t pid = getpid();
     forget_last_error();
     EG(exit_status) = 0;
-    zend_try {
+    zend_try
+    {
         body(argument);
-    } zend_catch {
+    }
+    zend_catch
+    {
         fatal = true;
         EG(current_execute_data) = frame;
-    } zend_end_try();
+    }
+    zend_end_try();
     if (UNEXPECTED(getpid() != pid)) {
         php_jobq_leave(EG(exit_status));
     }
@@ -67,7 +72,9 @@ php_jobq_outcome php_jobq_guard(void (*body)(void *), void *argument, int *statu
     if (EXPECTED(!EG(exception))) {
         return PHP_JOBQ_RETURNED;
     }
-    return zend_is_unwind_exit(EG(exception)) || zend_is_graceful_exit(EG(exception)) ? judge_unwind(status_out) : PHP_JOBQ_THREW;
+    return zend_is_unwind_exit(EG(exception)) || zend_is_graceful_exit(EG(exception))
+               ? judge_unwind(status_out)
+               : PHP_JOBQ_THREW;
 }
 
 zend_result php_jobq_call(zval *callable, uint32_t n, zval *arguments, zval *result)
@@ -84,7 +91,8 @@ zend_result php_jobq_call(zval *callable, uint32_t n, zval *arguments, zval *res
         return FAILURE;
     }
     const zend_function *function = fcc.function_handler;
-    if (function->type == ZEND_INTERNAL_FUNCTION && !(function->common.fn_flags & ZEND_ACC_VARIADIC) && n > function->common.num_args) {
+    if (function->type == ZEND_INTERNAL_FUNCTION &&
+        !(function->common.fn_flags & ZEND_ACC_VARIADIC) && n > function->common.num_args) {
         n = function->common.num_args;
     }
     ZVAL_UNDEF(&unused);
@@ -104,7 +112,8 @@ size_t php_jobq_last_error(char *out, size_t size)
         return (size_t)snprintf(out, size, "the process ended with a fatal error");
     }
     int n = snprintf(out, size, "%s in %s:%d", ZSTR_VAL(PG(last_error_message)),
-                     PG(last_error_file) ? ZSTR_VAL(PG(last_error_file)) : "unknown", PG(last_error_lineno));
+                     PG(last_error_file) ? ZSTR_VAL(PG(last_error_file)) : "unknown",
+                     PG(last_error_lineno));
     return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }
 
@@ -130,9 +139,11 @@ void php_jobq_report_exception(const char *where)
     if (!exception) {
         return;
     }
-    zend_class_entry *base = instanceof_function(exception->ce, zend_ce_exception) ? zend_ce_exception : zend_ce_error;
+    zend_class_entry *base =
+        instanceof_function(exception->ce, zend_ce_exception) ? zend_ce_exception : zend_ce_error;
     zval *message = zend_read_property_ex(base, exception, ZSTR_KNOWN(ZEND_STR_MESSAGE), true, &rv);
-    php_jobq_report("jobqueue: %s threw %s: %s", where, ZSTR_VAL(exception->ce->name), Z_TYPE_P(message) == IS_STRING ? Z_STRVAL_P(message) : "");
+    php_jobq_report("jobqueue: %s threw %s: %s", where, ZSTR_VAL(exception->ce->name),
+                    Z_TYPE_P(message) == IS_STRING ? Z_STRVAL_P(message) : "");
     zend_clear_exception();
 }
 
@@ -140,11 +151,15 @@ void php_jobq_end_output(void)
 {
     zend_execute_data *frame = EG(current_execute_data);
     if (php_output_get_level() > 0) {
-        zend_try {
+        zend_try
+        {
             php_output_end_all();
-        } zend_catch {
+        }
+        zend_catch
+        {
             EG(current_execute_data) = frame;
-        } zend_end_try();
+        }
+        zend_end_try();
         if (EG(exception)) {
             php_jobq_report_exception("an output callback");
         }

@@ -8,9 +8,11 @@
 #include <ext/date/php_date.h>
 #include <zend_smart_str.h>
 
-static zend_result set_text(jobq_conf *conf, const char *name, int (*set)(jobq_conf *, const char *, const char *, size_t), zval *value)
+static zend_result set_text(jobq_conf *conf, const char *name,
+                            int (*set)(jobq_conf *, const char *, const char *, size_t),
+                            zval *value)
 {
-    smart_str text = { 0 };
+    smart_str text = {0};
     int rc;
     switch (Z_TYPE_P(value)) {
     case IS_STRING:
@@ -27,7 +29,8 @@ static zend_result set_text(jobq_conf *conf, const char *name, int (*set)(jobq_c
         rc = set(conf, name, ZSTR_VAL(text.s), ZSTR_LEN(text.s));
         break;
     default:
-        php_jobq_throw_type("%s: a list of strings or numbers is expected, %s in it", name, zend_zval_type_name(value));
+        php_jobq_throw_type("%s: a list of strings or numbers is expected, %s in it", name,
+                            zend_zval_type_name(value));
         return FAILURE;
     }
     smart_str_free(&text);
@@ -45,12 +48,13 @@ static zend_result set_list(jobq_conf *conf, const char *name, HashTable *list)
         php_jobq_throw_usage("%s: the list is empty; leave the option out for its default", name);
         return FAILURE;
     }
-    ZEND_HASH_FOREACH_VAL(list, item) {
+    ZEND_HASH_FOREACH_VAL (list, item) {
         ZVAL_DEREF(item);
         if (set_text(conf, name, jobq_conf_add, item) == FAILURE) {
             return FAILURE;
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return SUCCESS;
 }
 
@@ -59,8 +63,10 @@ static zend_result set_time(jobq_conf *conf, const char *name, zval *value)
 {
     int64_t seconds;
     uint32_t microseconds;
-    if (!instanceof_function(Z_OBJCE_P(value), php_date_get_interface_ce()) || !php_jobq_time_read(value, &seconds, &microseconds)) {
-        php_jobq_throw_type("%s: an object of class %s cannot be used here", name, ZSTR_VAL(Z_OBJCE_P(value)->name));
+    if (!instanceof_function(Z_OBJCE_P(value), php_date_get_interface_ce()) ||
+        !php_jobq_time_read(value, &seconds, &microseconds)) {
+        php_jobq_throw_type("%s: an object of class %s cannot be used here", name,
+                            ZSTR_VAL(Z_OBJCE_P(value)->name));
         return FAILURE;
     }
     char text[64];
@@ -122,7 +128,7 @@ zend_result php_jobq_conf_all(jobq_conf *conf, HashTable *options)
     if (!options) {
         return SUCCESS;
     }
-    ZEND_HASH_FOREACH_STR_KEY_VAL(options, name, value) {
+    ZEND_HASH_FOREACH_STR_KEY_VAL (options, name, value) {
         if (!name) {
             php_jobq_throw_usage("options are given by name, not by position");
             return FAILURE;
@@ -134,7 +140,8 @@ zend_result php_jobq_conf_all(jobq_conf *conf, HashTable *options)
         if (php_jobq_conf_set(conf, ZSTR_VAL(name), value) == FAILURE) {
             return FAILURE;
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return SUCCESS;
 }
 
@@ -170,7 +177,8 @@ static void split_names(zval *out, zend_string *text)
 static zend_result check_name(zval *name)
 {
     if (Z_TYPE_P(name) != IS_STRING) {
-        php_jobq_throw_type("queues: a list of strings is expected, %s in it", zend_zval_type_name(name));
+        php_jobq_throw_type("queues: a list of strings is expected, %s in it",
+                            zend_zval_type_name(name));
         return FAILURE;
     }
     if (Z_STRLEN_P(name) == 0 || strlen(Z_STRVAL_P(name)) != Z_STRLEN_P(name)) {
@@ -190,7 +198,7 @@ zend_result php_jobq_names_read(php_jobq_names *names, HashTable *list, zend_str
         list = Z_ARRVAL(names->list);
     }
     names->names = safe_emalloc(zend_hash_num_elements(list) + 1, sizeof(char *), 0);
-    ZEND_HASH_FOREACH_VAL(list, item) {
+    ZEND_HASH_FOREACH_VAL (list, item) {
         ZVAL_DEREF(item);
         if (check_name(item) == FAILURE) {
             php_jobq_names_free(names);
@@ -201,7 +209,8 @@ zend_result php_jobq_names_read(php_jobq_names *names, HashTable *list, zend_str
             Z_TRY_ADDREF_P(item);
             add_next_index_zval(&names->list, item);
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return SUCCESS;
 }
 

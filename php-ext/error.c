@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Error codes to exceptions: the one table, and the only file that throws. Usage errors are \ValueError
- * and \TypeError, everything else a QueueException with the library's stable word as its errorCode.
+ * Error codes to exceptions: the one table, and the only file that throws. Usage errors are
+ * \ValueError and \TypeError, everything else a QueueException with the library's stable word as
+ * its errorCode.
  */
 #include "php_jobqueue.h"
 
@@ -13,18 +14,18 @@ static const struct {
     zend_class_entry **ce;
     const char *subject; /* the property that holds what the error is about */
 } error_classes[] = {
-    { JOBQ_ECONNECT, &php_jobq_ce_connection, NULL },
-    { JOBQ_EIO, &php_jobq_ce_connection, NULL },
-    { JOBQ_ETIMEOUT, &php_jobq_ce_connection, NULL },
-    { JOBQ_EBUSY, &php_jobq_ce_connection, NULL },
-    { JOBQ_EPROTO, &php_jobq_ce_connection, NULL },
-    { JOBQ_EINTR, &php_jobq_ce_connection, NULL },
-    { JOBQ_EUNKNOWN, &php_jobq_ce_outcome_unknown, "id" },
-    { JOBQ_EEXISTS, &php_jobq_ce_duplicate, "id" },
-    { JOBQ_ELEASE, &php_jobq_ce_lease_lost, NULL },
-    { JOBQ_EPAYLOAD, &php_jobq_ce_payload, "path" },
-    { JOBQ_ELIMIT, &php_jobq_ce_payload, "path" },
-    { JOBQ_ENOTFOUND, &php_jobq_ce_not_found, NULL },
+    {JOBQ_ECONNECT, &php_jobq_ce_connection, NULL},
+    {JOBQ_EIO, &php_jobq_ce_connection, NULL},
+    {JOBQ_ETIMEOUT, &php_jobq_ce_connection, NULL},
+    {JOBQ_EBUSY, &php_jobq_ce_connection, NULL},
+    {JOBQ_EPROTO, &php_jobq_ce_connection, NULL},
+    {JOBQ_EINTR, &php_jobq_ce_connection, NULL},
+    {JOBQ_EUNKNOWN, &php_jobq_ce_outcome_unknown, "id"},
+    {JOBQ_EEXISTS, &php_jobq_ce_duplicate, "id"},
+    {JOBQ_ELEASE, &php_jobq_ce_lease_lost, NULL},
+    {JOBQ_EPAYLOAD, &php_jobq_ce_payload, "path"},
+    {JOBQ_ELIMIT, &php_jobq_ce_payload, "path"},
+    {JOBQ_ENOTFOUND, &php_jobq_ce_not_found, NULL},
 };
 
 static zend_class_entry *class_of(const jobq_error *err, const char **subject_out)
@@ -48,8 +49,9 @@ static void set_message(zend_object *exception, zend_string *message)
 {
     zval value;
     ZVAL_STR(&value, message);
-    zend_update_property_ex(instanceof_function(exception->ce, zend_ce_exception) ? zend_ce_exception : zend_ce_error, exception,
-                            ZSTR_KNOWN(ZEND_STR_MESSAGE), &value);
+    zend_update_property_ex(
+        instanceof_function(exception->ce, zend_ce_exception) ? zend_ce_exception : zend_ce_error,
+        exception, ZSTR_KNOWN(ZEND_STR_MESSAGE), &value);
 }
 
 static void make(zval *out, zend_class_entry *ce, zend_string *message)
@@ -61,7 +63,8 @@ static void make(zval *out, zend_class_entry *ce, zend_string *message)
 void php_jobq_error_code(zend_object *exception, const char *word)
 {
     if (instanceof_function(exception->ce, php_jobq_ce_queue_exception)) {
-        zend_update_property_string(php_jobq_ce_queue_exception, exception, "errorCode", sizeof("errorCode") - 1, word);
+        zend_update_property_string(php_jobq_ce_queue_exception, exception, "errorCode",
+                                    sizeof("errorCode") - 1, word);
     }
 }
 
@@ -78,10 +81,12 @@ void php_jobq_error_make(zval *out, const jobq_error *err)
         return;
     }
     php_jobq_error_code(Z_OBJ_P(out), jobq_error_word(jobq_error_code(err)));
-    zend_update_property_bool(php_jobq_ce_queue_exception, Z_OBJ_P(out), "retryable", sizeof("retryable") - 1,
-                              jobq_error_is_retryable(err));
+    zend_update_property_bool(php_jobq_ce_queue_exception, Z_OBJ_P(out), "retryable",
+                              sizeof("retryable") - 1, jobq_error_is_retryable(err));
     if (subject) {
-        const char *about = *jobq_error_subject(err) || ce != php_jobq_ce_payload ? jobq_error_subject(err) : "payload";
+        const char *about = *jobq_error_subject(err) || ce != php_jobq_ce_payload
+                                ? jobq_error_subject(err)
+                                : "payload";
         zend_update_property_string(ce, Z_OBJ_P(out), subject, strlen(subject), about);
     }
 }
@@ -113,10 +118,10 @@ static void throw_made(zend_class_entry *ce, const char *word, const char *fmt, 
     zend_throw_exception_object(&exception);
 }
 
-#define THROW(ce, word)                                                                            \
-    va_list args;                                                                                  \
-    va_start(args, fmt);                                                                           \
-    throw_made(ce, word, fmt, args);                                                               \
+#define THROW(ce, word)              \
+    va_list args;                    \
+    va_start(args, fmt);             \
+    throw_made(ce, word, fmt, args); \
     va_end(args)
 
 void php_jobq_throw_usage(const char *fmt, ...)
@@ -170,7 +175,8 @@ void php_jobq_throw_interrupt(int kind, jobq_job *job)
 
 void php_jobq_throw_lease_lost(void)
 {
-    throw_word(php_jobq_ce_lease_lost, jobq_error_word(JOBQ_ELEASE), "the lease of the job is lost: its result will be refused");
+    throw_word(php_jobq_ce_lease_lost, jobq_error_word(JOBQ_ELEASE),
+               "the lease of the job is lost: its result will be refused");
 }
 
 void php_jobq_error_take(zval *out)
@@ -183,10 +189,13 @@ void php_jobq_error_take(zval *out)
         return;
     }
     zval rv, previous;
-    zval *message = zend_read_property_ex(zend_ce_error, thrown, ZSTR_KNOWN(ZEND_STR_MESSAGE), true, &rv);
-    make(out, php_jobq_ce_queue_exception, Z_TYPE_P(message) == IS_STRING ? Z_STR_P(message) : ZSTR_EMPTY_ALLOC());
+    zval *message =
+        zend_read_property_ex(zend_ce_error, thrown, ZSTR_KNOWN(ZEND_STR_MESSAGE), true, &rv);
+    make(out, php_jobq_ce_queue_exception,
+         Z_TYPE_P(message) == IS_STRING ? Z_STR_P(message) : ZSTR_EMPTY_ALLOC());
     php_jobq_error_code(Z_OBJ_P(out), jobq_error_word(JOBQ_EINVAL));
     ZVAL_OBJ(&previous, thrown);
-    zend_update_property_ex(zend_ce_exception, Z_OBJ_P(out), ZSTR_KNOWN(ZEND_STR_PREVIOUS), &previous);
+    zend_update_property_ex(zend_ce_exception, Z_OBJ_P(out), ZSTR_KNOWN(ZEND_STR_PREVIOUS),
+                            &previous);
     zval_ptr_dtor(&previous);
 }

@@ -13,7 +13,7 @@ static bool is_producers(const char *name)
 
 static void refuse_event(const char *name, bool producer)
 {
-    smart_str known = { 0 };
+    smart_str known = {0};
     for (size_t i = 0; jobq_event_list(i); i++) {
         if (is_producers(jobq_event_list(i)) == producer) {
             smart_str_appends(&known, known.s ? ", " : "");
@@ -21,7 +21,8 @@ static void refuse_event(const char *name, bool producer)
         }
     }
     smart_str_0(&known);
-    php_jobq_throw_usage("unknown event \"%s\"; a %s has %s", name, producer ? "Queue" : "Worker", known.s ? ZSTR_VAL(known.s) : "none");
+    php_jobq_throw_usage("unknown event \"%s\"; a %s has %s", name, producer ? "Queue" : "Worker",
+                         known.s ? ZSTR_VAL(known.s) : "none");
     smart_str_free(&known);
 }
 
@@ -29,7 +30,8 @@ zend_result php_jobq_listen(zval *listeners, zend_string *name, zval *callable, 
 {
     bool known = false;
     for (size_t i = 0; jobq_event_list(i) && !known; i++) {
-        known = zend_string_equals_cstr(name, jobq_event_list(i), strlen(jobq_event_list(i))) && is_producers(ZSTR_VAL(name)) == producer;
+        known = zend_string_equals_cstr(name, jobq_event_list(i), strlen(jobq_event_list(i))) &&
+                is_producers(ZSTR_VAL(name)) == producer;
     }
     if (!known) {
         refuse_event(ZSTR_VAL(name), producer);
@@ -59,8 +61,9 @@ static void call_listener(void *argument)
     php_jobq_call(c->callable, 1, c->event, NULL);
 }
 
-php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, const char *queue, size_t queue_n, const char *connection,
-                               zval *data, bool strict, int *status_out)
+php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, const char *queue,
+                               size_t queue_n, const char *connection, zval *data, bool strict,
+                               int *status_out)
 {
     zval *found = php_jobq_listeners(listeners, name, strlen(name));
     if (!found) {
@@ -70,8 +73,8 @@ php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, con
     php_jobq_outcome outcome = PHP_JOBQ_RETURNED;
     ZVAL_COPY(&list, found); /* a listener may add another */
     php_jobq_event_make(&event, name, job, queue, queue_n, connection, data);
-    ZEND_HASH_FOREACH_VAL(Z_ARRVAL(list), callable) {
-        call c = { callable, &event };
+    ZEND_HASH_FOREACH_VAL (Z_ARRVAL(list), callable) {
+        call c = {callable, &event};
         outcome = php_jobq_guard(call_listener, &c, status_out);
         if (outcome == PHP_JOBQ_THREW && !strict) {
             zend_string *where = strpprintf(0, "a listener of %s", name);
@@ -82,7 +85,8 @@ php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, con
         if (outcome != PHP_JOBQ_RETURNED) {
             break;
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     if (outcome != PHP_JOBQ_FATAL) {
         zend_object *pending = EG(exception);
         EG(exception) = NULL;

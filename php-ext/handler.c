@@ -4,16 +4,19 @@
  */
 #include "php_jobqueue.h"
 
-/* ---- the resolver --------------------------------------------------------------------------------------- */
+/* ---- the resolver --------------------------------------------------------------------------- */
 
-static zend_result call_method(zval *object, const char *method, size_t n, zval *argument, zval *result)
+static zend_result call_method(zval *object, const char *method, size_t n, zval *argument,
+                               zval *result)
 {
     zend_function *function = zend_hash_str_find_ptr(&Z_OBJCE_P(object)->function_table, method, n);
     if (!function) {
-        php_jobq_throw_type("the resolver %s has no method %s()", ZSTR_VAL(Z_OBJCE_P(object)->name), method);
+        php_jobq_throw_type("the resolver %s has no method %s()", ZSTR_VAL(Z_OBJCE_P(object)->name),
+                            method);
         return FAILURE;
     }
-    zend_call_known_function(function, Z_OBJ_P(object), Z_OBJCE_P(object), result, 1, argument, NULL);
+    zend_call_known_function(function, Z_OBJ_P(object), Z_OBJCE_P(object), result, 1, argument,
+                             NULL);
     return EG(exception) ? FAILURE : SUCCESS;
 }
 
@@ -38,7 +41,7 @@ static zend_result ask_resolver(php_jobq_worker *worker, zend_string *id, zval *
     return known ? call_method(&worker->resolver, "get", 3, &name, out) : SUCCESS;
 }
 
-/* ---- finding ------------------------------------------------------------------------------------------------ */
+/* ---- finding -------------------------------------------------------------------------------- */
 
 zend_result php_jobq_handler_find(php_jobq_attempt *a)
 {
@@ -59,7 +62,7 @@ zend_result php_jobq_handler_find(php_jobq_attempt *a)
     return result;
 }
 
-/* ---- building ------------------------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------- */
 
 static zend_result make_object(zend_string *name, zval *out)
 {
@@ -97,7 +100,8 @@ static zend_result callable_of(zval *object, zval *out)
         ZVAL_COPY(out, object);
         return SUCCESS;
     }
-    php_jobq_throw_type("the handler %s has neither handle() nor __invoke()", ZSTR_VAL(Z_OBJCE_P(object)->name));
+    php_jobq_throw_type("the handler %s has neither handle() nor __invoke()",
+                        ZSTR_VAL(Z_OBJCE_P(object)->name));
     return FAILURE;
 }
 
@@ -147,12 +151,13 @@ zend_result php_jobq_handler_build(php_jobq_attempt *a)
     case IS_OBJECT:
         return callable_of(&a->spec, &a->handler);
     default:
-        php_jobq_throw_type("a handler is a callable, an object or a class's name, %s given", zend_zval_type_name(&a->spec));
+        php_jobq_throw_type("a handler is a callable, an object or a class's name, %s given",
+                            zend_zval_type_name(&a->spec));
         return FAILURE;
     }
 }
 
-/* ---- calling ---------------------------------------------------------------------------------------------------- */
+/* ---- calling -------------------------------------------------------------------------------- */
 
 /* A job object's handle() gets only what it declares. */
 static uint32_t wanted(const php_jobq_attempt *a)
@@ -160,15 +165,19 @@ static uint32_t wanted(const php_jobq_attempt *a)
     if (!a->as_job) {
         return 2;
     }
-    const zend_function *handle = zend_hash_str_find_ptr(&a->as_job->function_table, "handle", sizeof("handle") - 1);
-    return !handle || (handle->common.fn_flags & ZEND_ACC_VARIADIC) || handle->common.num_args > 2 ? 2 : handle->common.num_args;
+    const zend_function *handle =
+        zend_hash_str_find_ptr(&a->as_job->function_table, "handle", sizeof("handle") - 1);
+    return !handle || (handle->common.fn_flags & ZEND_ACC_VARIADIC) || handle->common.num_args > 2
+               ? 2
+               : handle->common.num_args;
 }
 
 zend_result php_jobq_chain_run(php_jobq_attempt *a, uint32_t position, zval *payload, zval *result)
 {
     zval arguments[3];
     zval *list = &a->worker->middleware;
-    zval *middleware = Z_TYPE_P(list) == IS_ARRAY ? zend_hash_index_find(Z_ARRVAL_P(list), position) : NULL;
+    zval *middleware =
+        Z_TYPE_P(list) == IS_ARRAY ? zend_hash_index_find(Z_ARRVAL_P(list), position) : NULL;
     ZVAL_COPY_VALUE(&arguments[0], &a->object);
     ZVAL_COPY_VALUE(&arguments[1], payload);
     if (!middleware) {

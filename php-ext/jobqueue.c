@@ -93,7 +93,8 @@ static PHP_MINFO_FUNCTION(jobqueue)
     char drivers[256] = "";
     for (size_t i = 0; jobq_driver_name(i); i++) {
         size_t used = strlen(drivers);
-        snprintf(drivers + used, sizeof(drivers) - used, "%s%s", i ? ", " : "", jobq_driver_name(i));
+        snprintf(drivers + used, sizeof(drivers) - used, "%s%s", i ? ", " : "",
+                 jobq_driver_name(i));
     }
     php_info_print_table_start();
     php_info_print_table_row(2, "Job queue", "enabled");
@@ -103,31 +104,25 @@ static PHP_MINFO_FUNCTION(jobqueue)
     php_info_print_table_end();
 }
 
-static const zend_module_dep dependencies[] = {
-    ZEND_MOD_REQUIRED("date")
-    ZEND_MOD_REQUIRED("standard")
-    ZEND_MOD_OPTIONAL("pcntl")
-    ZEND_MOD_END
-};
+static const zend_module_dep dependencies[] = {ZEND_MOD_REQUIRED("date") ZEND_MOD_REQUIRED(
+    "standard") ZEND_MOD_OPTIONAL("pcntl") ZEND_MOD_END};
 
-zend_module_entry jobqueue_module_entry = {
-    STANDARD_MODULE_HEADER_EX,
-    NULL,
-    dependencies,
-    "jobqueue",
-    NULL,
-    PHP_MINIT(jobqueue),
-    PHP_MSHUTDOWN(jobqueue),
-    PHP_RINIT(jobqueue),
-    PHP_RSHUTDOWN(jobqueue),
-    PHP_MINFO(jobqueue),
-    JOBQ_VERSION,
-    PHP_MODULE_GLOBALS(jobqueue),
-    PHP_GINIT(jobqueue),
-    NULL,
-    NULL,
-    STANDARD_MODULE_PROPERTIES_EX
-};
+zend_module_entry jobqueue_module_entry = {STANDARD_MODULE_HEADER_EX,
+                                           NULL,
+                                           dependencies,
+                                           "jobqueue",
+                                           NULL,
+                                           PHP_MINIT(jobqueue),
+                                           PHP_MSHUTDOWN(jobqueue),
+                                           PHP_RINIT(jobqueue),
+                                           PHP_RSHUTDOWN(jobqueue),
+                                           PHP_MINFO(jobqueue),
+                                           JOBQ_VERSION,
+                                           PHP_MODULE_GLOBALS(jobqueue),
+                                           PHP_GINIT(jobqueue),
+                                           NULL,
+                                           NULL,
+                                           STANDARD_MODULE_PROPERTIES_EX};
 
 #ifdef COMPILE_DL_JOBQUEUE
 #ifdef ZTS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the extension share: classes, objects, and one function per job that more than one
- * file needs. Only error.c throws what the library reports; only callback.c calls user code.
+ * What the files of the extension share: classes, objects, and one function per job that more than
+ * one file needs. Only error.c throws what the library reports; only callback.c calls user code.
  */
 #ifndef PHP_JOBQUEUE_H
 #define PHP_JOBQUEUE_H
@@ -22,23 +22,25 @@ ZEND_TSRMLS_CACHE_EXTERN()
 typedef struct php_jobq_attempt php_jobq_attempt;
 
 ZEND_BEGIN_MODULE_GLOBALS(jobqueue)
-    php_jobq_attempt *attempt; /* being run now, NULL outside */
-    jobq_reader *reader;       /* for decoding; runs no user code, so one is enough */
-    struct php_jobq_queue *queues;
-    bool running;              /* a worker runs: one at a time in a process */
-    HashTable *as_jobs;        /* class name -> what its #[AsJob] says */
+php_jobq_attempt *attempt; /* being run now, NULL outside */
+jobq_reader *reader;       /* for decoding; runs no user code, so one is enough */
+struct php_jobq_queue *queues;
+bool running;       /* a worker runs: one at a time in a process */
+HashTable *as_jobs; /* class name -> what its #[AsJob] says */
 ZEND_END_MODULE_GLOBALS(jobqueue)
 ZEND_EXTERN_MODULE_GLOBALS(jobqueue)
 #define JQG(v) ZEND_MODULE_GLOBALS_ACCESSOR(jobqueue, v)
 
-/* ---- classes --------------------------------------------------------------------------------------- */
+/* ---- classes -------------------------------------------------------------------------------- */
 
-extern zend_class_entry *php_jobq_ce_queue, *php_jobq_ce_worker, *php_jobq_ce_next, *php_jobq_ce_job, *php_jobq_ce_job_info,
-    *php_jobq_ce_stats, *php_jobq_ce_event, *php_jobq_ce_console, *php_jobq_ce_bigint, *php_jobq_ce_bytes, *php_jobq_ce_as_job,
+extern zend_class_entry *php_jobq_ce_queue, *php_jobq_ce_worker, *php_jobq_ce_next,
+    *php_jobq_ce_job, *php_jobq_ce_job_info, *php_jobq_ce_stats, *php_jobq_ce_event,
+    *php_jobq_ce_console, *php_jobq_ce_bigint, *php_jobq_ce_bytes, *php_jobq_ce_as_job,
     *php_jobq_ce_state;
-extern zend_class_entry *php_jobq_ce_exception_interface, *php_jobq_ce_not_retryable, *php_jobq_ce_queue_exception,
-    *php_jobq_ce_connection, *php_jobq_ce_outcome_unknown, *php_jobq_ce_duplicate, *php_jobq_ce_lease_lost, *php_jobq_ce_payload,
-    *php_jobq_ce_not_found, *php_jobq_ce_timeout, *php_jobq_ce_stop, *php_jobq_ce_retry_after;
+extern zend_class_entry *php_jobq_ce_exception_interface, *php_jobq_ce_not_retryable,
+    *php_jobq_ce_queue_exception, *php_jobq_ce_connection, *php_jobq_ce_outcome_unknown,
+    *php_jobq_ce_duplicate, *php_jobq_ce_lease_lost, *php_jobq_ce_payload, *php_jobq_ce_not_found,
+    *php_jobq_ce_timeout, *php_jobq_ce_stop, *php_jobq_ce_retry_after;
 
 void php_jobq_register_exceptions(void);
 void php_jobq_register_queue(void);
@@ -56,10 +58,10 @@ void php_jobq_register_state(void);
 typedef struct php_jobq_queue {
     jobq_queue *queue;
     struct php_jobq_queue *next, **link; /* every one of the request */
-    jobq_message *message; /* reused by every push */
-    jobq_conf *extras;     /* push options in PHP's spelling, NULL until some are given */
-    zval listeners;        /* event name -> list of callables, or undefined */
-    zval places;           /* last ids of pages given out -> the store's cursors */
+    jobq_message *message;               /* reused by every push */
+    jobq_conf *extras; /* push options in PHP's spelling, NULL until some are given */
+    zval listeners;    /* event name -> list of callables, or undefined */
+    zval places;       /* last ids of pages given out -> the store's cursors */
     zend_object std;
 } php_jobq_queue;
 
@@ -72,7 +74,7 @@ typedef struct {
 
 typedef struct {
     jobq_worker *worker;
-    zval queue; /* the Queue object: outlives the worker */
+    zval queue;                 /* the Queue object: outlives the worker */
     php_jobq_handler *handlers; /* in the order in which the library knows them */
     uint32_t handler_count, handler_room;
     zval resolver, middleware, listeners;
@@ -80,7 +82,8 @@ typedef struct {
     zend_object std;
 } php_jobq_worker;
 
-/* HANDLER: settled by the loop when the handler has ended. RESERVED: settles at once. EVENT: only to look at. */
+/* HANDLER: settled by the loop when the handler has ended. RESERVED: settles at once. EVENT: only
+ * to look at. */
 enum { PHP_JOBQ_HANDLER, PHP_JOBQ_RESERVED, PHP_JOBQ_EVENT };
 
 typedef struct {
@@ -100,10 +103,12 @@ typedef struct {
 #define php_jobq_worker_from(object) PHP_JOBQ_FROM(php_jobq_worker, object)
 #define php_jobq_job_from(object) PHP_JOBQ_FROM(php_jobq_job, object)
 
-/* The constructed handle of a Queue or Worker object; NULL with an Error thrown when there is none. */
+/* The constructed handle of a Queue or Worker object; NULL with an Error thrown when there is none.
+ */
 php_jobq_queue *php_jobq_queue_get(zval *object);
 php_jobq_worker *php_jobq_worker_get(zval *object);
-/* Closes the connections of every Queue (they open again on next use): none may be open across a fork. */
+/* Closes the connections of every Queue (they open again on next use): none may be open across a
+ * fork. */
 void php_jobq_queues_disconnect(void);
 
 /* Takes over the payload. The job is borrowed (HANDLER, EVENT) or the object's own (RESERVED). */
@@ -113,7 +118,8 @@ void php_jobq_job_detach(php_jobq_job *job);
 void php_jobq_job_info_make(zval *out, const jobq_info *info);
 void php_jobq_stats_make(zval *out, const char *name, size_t n, const int64_t *values);
 /* Borrows job and data (NULL: none). */
-void php_jobq_event_make(zval *out, const char *name, zval *job, const char *queue, size_t queue_n, const char *connection, zval *data);
+void php_jobq_event_make(zval *out, const char *name, zval *job, const char *queue, size_t queue_n,
+                         const char *connection, zval *data);
 void php_jobq_state_make(zval *out, jobq_state state);
 bool php_jobq_state_value(zend_object *state, jobq_state *out);
 /* Sets the i-th declared property of a new object; takes the value over. */
@@ -122,7 +128,7 @@ static inline void php_jobq_init_property(zend_object *object, uint32_t i, zval 
     ZVAL_COPY_VALUE(OBJ_PROP_NUM(object, i), value);
 }
 
-/* ---- error.c ----------------------------------------------------------------------------------------- */
+/* ---- error.c -------------------------------------------------------------------------------- */
 
 /* The error as an exception object; NULL = the last one. Usage errors become \ValueError. */
 void php_jobq_error_make(zval *out, const jobq_error *err);
@@ -132,16 +138,18 @@ void php_jobq_throw_usage(const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1,
 void php_jobq_throw_type(const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
 void php_jobq_throw_logic(const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
 void php_jobq_throw_unsupported(const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
-void php_jobq_throw_payload(zend_string *path, const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
+void php_jobq_throw_payload(zend_string *path, const char *fmt, ...)
+    ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
 void php_jobq_throw_not_found(zval *ids, const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
 void php_jobq_throw_interrupt(int kind, jobq_job *job);
 void php_jobq_throw_lease_lost(void);
-/* A usage error of one item among many: the pending exception, wrapped unless it is a QueueException. */
+/* A usage error of one item among many: the pending exception, wrapped unless it is a
+ * QueueException. */
 void php_jobq_error_take(zval *out);
 /* Sets the error code of a QueueException. */
 void php_jobq_error_code(zend_object *exception, const char *word);
 
-/* ---- conf.c ------------------------------------------------------------------------------------------- */
+/* ---- conf.c --------------------------------------------------------------------------------- */
 
 /* Each throws and returns FAILURE on a value or name that is not allowed. null sets nothing. */
 zend_result php_jobq_conf_set(jobq_conf *conf, const char *name, zval *value);
@@ -161,7 +169,7 @@ typedef struct {
 zend_result php_jobq_names_read(php_jobq_names *names, HashTable *list, zend_string *text);
 void php_jobq_names_free(php_jobq_names *names);
 
-/* ---- value_write.c, value_read.c ------------------------------------------------------------------------ */
+/* ---- value_write.c, value_read.c ------------------------------------------------------------ */
 
 /* Throws PayloadException with the path of what cannot be queued. */
 zend_result php_jobq_encode(jobq_writer *w, zval *value);
@@ -175,10 +183,16 @@ void php_jobq_time_make(zval *out, int64_t seconds, uint32_t microseconds);
 void php_jobq_time_from_ms(zval *out, int64_t ms); /* 0 = null */
 void php_jobq_bigint_make(zval *out, uint64_t value);
 
-/* ---- callback.c: user code under guard --------------------------------------------------------------------- */
+/* ---- callback.c: user code under guard ------------------------------------------------------ */
 
-/* RETURNED; THREW: EG(exception) is pending; EXITED: it called exit, *status_out; FATAL: nothing may run. */
-typedef enum { PHP_JOBQ_RETURNED, PHP_JOBQ_THREW, PHP_JOBQ_EXITED, PHP_JOBQ_FATAL } php_jobq_outcome;
+/* RETURNED; THREW: EG(exception) is pending; EXITED: it called exit, *status_out; FATAL: nothing
+ * may run. */
+typedef enum {
+    PHP_JOBQ_RETURNED,
+    PHP_JOBQ_THREW,
+    PHP_JOBQ_EXITED,
+    PHP_JOBQ_FATAL
+} php_jobq_outcome;
 
 /* Runs body under zend_try. A process that user code forked off does not come back from here. */
 php_jobq_outcome php_jobq_guard(void (*body)(void *argument), void *argument, int *status_out);
@@ -193,19 +207,23 @@ void php_jobq_report(const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
 ZEND_COLD void php_jobq_leave(int status);
 void php_jobq_end_output(void);
 
-/* ---- events.c --------------------------------------------------------------------------------------------- */
+/* ---- events.c ------------------------------------------------------------------------------- */
 
-/* Adds a listener; throws on an unknown event. `producer`: those of a Queue, else those of a Worker. */
+/* Adds a listener; throws on an unknown event. `producer`: those of a Queue, else those of a
+ * Worker. */
 zend_result php_jobq_listen(zval *listeners, zend_string *name, zval *callable, bool producer);
 static inline zval *php_jobq_listeners(zval *listeners, const char *name, size_t n)
 {
-    return Z_TYPE_P(listeners) == IS_ARRAY ? zend_hash_str_find(Z_ARRVAL_P(listeners), name, n) : NULL;
+    return Z_TYPE_P(listeners) == IS_ARRAY ? zend_hash_str_find(Z_ARRVAL_P(listeners), name, n)
+                                           : NULL;
 }
-/* Calls them in order. `strict`: the first throw ends it and stays pending; else throws are reported. */
-php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, const char *queue, size_t queue_n, const char *connection,
-                               zval *data, bool strict, int *status_out);
+/* Calls them in order. `strict`: the first throw ends it and stays pending; else throws are
+ * reported. */
+php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, const char *queue,
+                               size_t queue_n, const char *connection, zval *data, bool strict,
+                               int *status_out);
 
-/* ---- push.c ------------------------------------------------------------------------------------------------ */
+/* ---- push.c --------------------------------------------------------------------------------- */
 
 /* Makes a message of a name and payload or of a job object. */
 zend_result php_jobq_message_fill(jobq_message *m, zval *job, zval *payload);
@@ -215,10 +233,21 @@ zend_result php_jobq_extras_begin(php_jobq_queue *queue);
 zend_result php_jobq_extras_end(php_jobq_queue *queue, jobq_message *m);
 void php_jobq_fire_pushed(php_jobq_queue *queue, const jobq_message *m, zval *job);
 
-/* ---- as_job.c, as_job_build.c -------------------------------------------------------------------------------- */
+/* ---- as_job.c, as_job_build.c --------------------------------------------------------------- */
 
-enum { PHP_JOBQ_AS_NAME, PHP_JOBQ_AS_QUEUE, PHP_JOBQ_AS_TRIES, PHP_JOBQ_AS_TIMEOUT, PHP_JOBQ_AS_BACKOFF, PHP_JOBQ_AS_PRIORITY,
-    PHP_JOBQ_AS_DELAY, PHP_JOBQ_AS_EXPIRES, PHP_JOBQ_AS_VERSION, PHP_JOBQ_AS_UNIQUE, PHP_JOBQ_AS_FIELDS };
+enum {
+    PHP_JOBQ_AS_NAME,
+    PHP_JOBQ_AS_QUEUE,
+    PHP_JOBQ_AS_TRIES,
+    PHP_JOBQ_AS_TIMEOUT,
+    PHP_JOBQ_AS_BACKOFF,
+    PHP_JOBQ_AS_PRIORITY,
+    PHP_JOBQ_AS_DELAY,
+    PHP_JOBQ_AS_EXPIRES,
+    PHP_JOBQ_AS_VERSION,
+    PHP_JOBQ_AS_UNIQUE,
+    PHP_JOBQ_AS_FIELDS
+};
 extern const char *const php_jobq_as_words[PHP_JOBQ_AS_FIELDS];
 
 typedef struct {
@@ -228,34 +257,35 @@ typedef struct {
 /* What the class's attribute says (kept for the request); throws when it has none. */
 const php_jobq_as_job *php_jobq_as_job_of(zend_class_entry *ce);
 zend_result php_jobq_as_job_fill(jobq_message *m, zend_object *object);
-/* A new object from the payload. FAILURE with *misfit_out: the value fits no parameter (text as exception);
- * FAILURE without: the constructor threw. */
+/* A new object from the payload. FAILURE with *misfit_out: the value fits no parameter (text as
+ * exception); FAILURE without: the constructor threw. */
 zend_result php_jobq_as_job_build(zend_class_entry *ce, zval *payload, zval *out, bool *misfit_out);
 
-/* ---- handler.c, attempt.c, run.c, fault.c --------------------------------------------------------------------- */
+/* ---- handler.c, attempt.c, run.c, fault.c --------------------------------------------------- */
 
 struct php_jobq_attempt {
     php_jobq_worker *worker;
     jobq_job *job;
-    zval object;              /* the Job */
+    zval object; /* the Job */
     zval payload;
-    zval spec;                /* as registered or from the resolver: callable, object, or a class's name */
-    zval handler;             /* what is called */
+    zval spec;    /* as registered or from the resolver: callable, object, or a class's name */
+    zval handler; /* what is called */
     zend_class_entry *as_job; /* build the handler's object from the payload */
     bool has_handler, misfit; /* misfit: the payload fits no constructor parameter */
     bool settled;
-    int interrupt;            /* JOBQ_INTERRUPT_* that was thrown into it */
+    int interrupt; /* JOBQ_INTERRUPT_* that was thrown into it */
     bool retire, decided;
     jobq_ending ending;
     int64_t delay_ms;
-    zval exception;           /* what came out of the handler, for listeners */
+    zval exception; /* what came out of the handler, for listeners */
     int output_level;
     php_jobq_attempt *outer;
 };
 
 /* What is to run: a->has_handler says whether anything is known for the name. FAILURE: thrown. */
 zend_result php_jobq_handler_find(php_jobq_attempt *a);
-/* Makes the callable of it: a class's new object, a job object from its payload. FAILURE: thrown. */
+/* Makes the callable of it: a class's new object, a job object from its payload. FAILURE: thrown.
+ */
 zend_result php_jobq_handler_build(php_jobq_attempt *a);
 /* Calls it inside the middleware. FAILURE: thrown. */
 zend_result php_jobq_handler_run(php_jobq_attempt *a);
@@ -273,7 +303,8 @@ void php_jobq_fault_set(jobq_job *job, zend_object *exception);
 void php_jobq_fault_text(jobq_job *job, const char *class_name, const char *text, size_t n);
 
 /* Exit code, or -1 with an exception pending. In a child it does not return. */
-int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t count, const jobq_conf *over);
+int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t count,
+                 const jobq_conf *over);
 /* 1 there was a job, 0 there was none, -1 with an exception pending. */
 int php_jobq_run_next(php_jobq_worker *worker, const char *const *queues, size_t count);
 zend_result php_jobq_run_hooks(jobq_worker *worker);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Worker::run and runNext: the step API's loop, what PHP needs round a fork, and how a process ends.
+ * Worker::run and runNext: the step API's loop, what PHP needs round a fork, and how a process
+ * ends.
  */
 #include "php_jobqueue.h"
 
@@ -11,7 +12,7 @@
 
 #include <unistd.h>
 
-/* ---- round the fork ---------------------------------------------------------------------------------------- */
+/* ---- round the fork ------------------------------------------------------------------------- */
 
 /* Text in output buffers would come out once per process. */
 static void before_fork(void *payload)
@@ -54,7 +55,7 @@ zend_result php_jobq_run_hooks(jobq_worker *worker)
     return SUCCESS;
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------------------- */
+/* ---- ends ----------------------------------------------------------------------------------- */
 
 ZEND_COLD void php_jobq_fatal(php_jobq_worker *worker)
 {
@@ -78,7 +79,8 @@ static const char *connection_of(php_jobq_worker *worker)
 static bool fire(php_jobq_worker *worker, const char *name, zval *data)
 {
     int status = 0;
-    php_jobq_outcome outcome = php_jobq_fire(&worker->listeners, name, NULL, NULL, 0, connection_of(worker), data, false, &status);
+    php_jobq_outcome outcome = php_jobq_fire(&worker->listeners, name, NULL, NULL, 0,
+                                             connection_of(worker), data, false, &status);
     if (outcome == PHP_JOBQ_FATAL) {
         php_jobq_fatal(worker);
     }
@@ -100,7 +102,7 @@ static void fire_stopping(php_jobq_worker *worker, int code)
     zval_ptr_dtor(&data);
 }
 
-/* ---- events decided elsewhere ------------------------------------------------------------------------------------ */
+/* ---- events decided elsewhere --------------------------------------------------------------- */
 
 static void event_data(const jobq_event *event, zval *out)
 {
@@ -118,7 +120,8 @@ static void event_data(const jobq_event *event, zval *out)
         } else {
             ZVAL_STRING(&value, text ? text : "");
         }
-        zend_hash_str_update(Z_ARRVAL_P(out), spelled, php_jobq_camel(key, spelled, sizeof(spelled)), &value);
+        zend_hash_str_update(Z_ARRVAL_P(out), spelled,
+                             php_jobq_camel(key, spelled, sizeof(spelled)), &value);
     }
 }
 
@@ -150,7 +153,8 @@ static void deliver_event(php_jobq_worker *worker, jobq_event *event)
     }
     event_data(event, &data);
     event_job(job, &object);
-    php_jobq_outcome outcome = php_jobq_fire(&worker->listeners, name, &object, queue, queue_n, connection_of(worker), &data, false, &status);
+    php_jobq_outcome outcome = php_jobq_fire(&worker->listeners, name, &object, queue, queue_n,
+                                             connection_of(worker), &data, false, &status);
     if (outcome == PHP_JOBQ_FATAL) {
         php_jobq_fatal(worker);
     } else if (outcome == PHP_JOBQ_EXITED) {
@@ -163,7 +167,7 @@ static void deliver_event(php_jobq_worker *worker, jobq_event *event)
     zval_ptr_dtor(&data);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------------------ */
+/* ---- the loop ------------------------------------------------------------------------------- */
 
 /* Negative: the library's error. Inline, exit() in user code ends it: *exited_out. */
 static int loop(php_jobq_worker *worker, bool *exited_out, int64_t *jobs_out)
@@ -241,12 +245,14 @@ static int run_inline(php_jobq_worker *worker, bool silent, int64_t *jobs_out)
     return exited ? rethrow_exit(status) : code;
 }
 
-/* ---- entrances ------------------------------------------------------------------------------------------------------- */
+/* ---- entrances ------------------------------------------------------------------------------ */
 
 static bool may_run(void)
 {
     if (strcmp(sapi_module.name, "cli") != 0 && strcmp(sapi_module.name, "phpdbg") != 0) {
-        php_jobq_throw_unsupported("a worker runs from the command line only, not under the SAPI \"%s\"", sapi_module.name);
+        php_jobq_throw_unsupported(
+            "a worker runs from the command line only, not under the SAPI \"%s\"",
+            sapi_module.name);
         return false;
     }
     if (JQG(running)) {
@@ -281,7 +287,8 @@ static int run_role(php_jobq_worker *worker, int role, int code)
     }
 }
 
-int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t count, const jobq_conf *over)
+int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t count,
+                 const jobq_conf *over)
 {
     int code = 0, status = EG(exit_status);
     if (!may_run()) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Payload to PHP values (rule A3), built directly from the reader's tokens. Nothing here throws or runs
- * user code: an unreadable body is an error code.
+ * Payload to PHP values (rule A3), built directly from the reader's tokens. Nothing here throws or
+ * runs user code: an unreadable body is an error code.
  *
  * A PHP array cannot hold the string key "123": it becomes the integer 123, as everywhere in PHP.
  */
@@ -17,7 +17,7 @@ typedef struct {
 
 static int read_value(decoder *d, const jobq_token *token, zval *out);
 
-/* ---- dates, large integers -------------------------------------------------------------------------------- */
+/* ---- dates, large integers ------------------------------------------------------------------ */
 
 /* "2026-11-30 10:00:01.000250 UTC"; beyond the years 1 to 9999 "@seconds.microseconds". */
 static size_t format_time(char *out, size_t size, int64_t seconds, uint32_t microseconds)
@@ -25,8 +25,9 @@ static size_t format_time(char *out, size_t size, int64_t seconds, uint32_t micr
     struct tm tm;
     time_t when = (time_t)seconds;
     if (php_gmtime_r(&when, &tm) && tm.tm_year >= 1 - 1900 && tm.tm_year <= 9999 - 1900) {
-        return (size_t)snprintf(out, size, "%04d-%02d-%02d %02d:%02d:%02d.%06u UTC", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-                                tm.tm_hour, tm.tm_min, tm.tm_sec, microseconds);
+        return (size_t)snprintf(out, size, "%04d-%02d-%02d %02d:%02d:%02d.%06u UTC",
+                                tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+                                tm.tm_sec, microseconds);
     }
     if (seconds < 0 && microseconds > 0) {
         seconds++;
@@ -61,7 +62,7 @@ void php_jobq_bigint_make(zval *out, uint64_t value)
     php_jobq_init_property(Z_OBJ_P(out), 0, &text);
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------- */
+/* ---- containers ----------------------------------------------------------------------------- */
 
 static int next_token(decoder *d, jobq_token *token)
 {
@@ -109,7 +110,8 @@ static void put(decoder *d, HashTable *table, const jobq_token *key, zval *value
     if (key->kind == JOBQ_STR) {
         text = zend_string_init(key->as.text.p, key->as.text.n, 0);
     } else {
-        text = key->kind == JOBQ_INT ? zend_long_to_str((zend_long)key->as.integer) : zend_u64_to_str(key->as.unsigned_integer);
+        text = key->kind == JOBQ_INT ? zend_long_to_str((zend_long)key->as.integer)
+                                     : zend_u64_to_str(key->as.unsigned_integer);
     }
     zend_hash_update(table, text, value);
     zend_string_release(text);
@@ -136,7 +138,8 @@ static int read_map(decoder *d, size_t count, zval *out)
         if (rc < 0) {
             return rc;
         }
-        /* the reader's text is borrowed until its next call; short keys need no string of their own */
+        /* the reader's text is borrowed until its next call; short keys need no string of their own
+         */
         zend_string *long_key = NULL;
         if (key.kind == JOBQ_STR && key.as.text.n > sizeof(held)) {
             long_key = zend_string_init(key.as.text.p, key.as.text.n, 0);
@@ -199,7 +202,7 @@ int php_jobq_decode(int format, const void *p, size_t n, bool maps_as_objects, z
     if (!JQG(reader) && !(JQG(reader) = jobq_reader_new())) {
         return JOBQ_ENOMEM;
     }
-    decoder d = { JQG(reader), n, maps_as_objects };
+    decoder d = {JQG(reader), n, maps_as_objects};
     ZVAL_NULL(out);
     jobq_reader_open(d.reader, format, p, n);
     int rc = next_token(&d, &token);

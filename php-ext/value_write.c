@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * PHP values to payload (rules A3 and A4), straight into the library's writer. References are flattened;
- * what cannot travel is refused with the path to it. Runs no user code.
+ * PHP values to payload (rules A3 and A4), straight into the library's writer. References are
+ * flattened; what cannot travel is refused with the path to it. Runs no user code.
  */
 #include "php_jobqueue.h"
 
@@ -22,7 +22,7 @@ typedef struct path {
 
 static zend_result write_value(jobq_writer *w, zval *value, const path *at);
 
-/* ---- refusing ------------------------------------------------------------------------------------------ */
+/* ---- refusing ------------------------------------------------------------------------------- */
 
 static void append_key(smart_str *out, const path *at)
 {
@@ -46,7 +46,7 @@ static void append_key(smart_str *out, const path *at)
 
 static zend_result refuse(const path *at, const char *what)
 {
-    smart_str text = { 0 };
+    smart_str text = {0};
     append_key(&text, at);
     smart_str_0(&text);
     php_jobq_throw_payload(text.s, "%s: %s", ZSTR_VAL(text.s), what);
@@ -54,7 +54,8 @@ static zend_result refuse(const path *at, const char *what)
     return FAILURE;
 }
 
-static zend_result refuse_named(const path *at, const char *before, const char *name, const char *behind)
+static zend_result refuse_named(const path *at, const char *before, const char *name,
+                                const char *behind)
 {
     zend_string *text = strpprintf(0, "%s%s%s", before, name, behind);
     zend_result result = refuse(at, ZSTR_VAL(text));
@@ -67,14 +68,15 @@ static inline zend_result check(int rc, const path *at)
     return EXPECTED(rc >= 0) ? SUCCESS : refuse(at, jobq_error_message(jobq_error_last()));
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------ */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 /* Length of the UTF-8 sequence at p, 0 when it is none: no overlong forms, no surrogates. */
 static size_t sequence(const unsigned char *p, size_t n)
 {
-    static const struct { unsigned char mask, lead; uint32_t least; } forms[] = {
-        { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 }
-    };
+    static const struct {
+        unsigned char mask, lead;
+        uint32_t least;
+    } forms[] = {{0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
     for (size_t f = 0; f < 3; f++) {
         if ((p[0] & forms[f].mask) != forms[f].lead || n < f + 2) {
             continue;
@@ -119,7 +121,7 @@ static zend_result write_string(jobq_writer *w, zend_string *text, const path *a
     return check(jobq_writer_bytes(w, ZSTR_VAL(text), ZSTR_LEN(text)), at);
 }
 
-/* ---- containers --------------------------------------------------------------------------------------------- */
+/* ---- containers ----------------------------------------------------------------------------- */
 
 static zend_result write_key(jobq_writer *w, zend_string *key, zend_ulong index, const path *at)
 {
@@ -135,16 +137,17 @@ static zend_result write_key(jobq_writer *w, zend_string *key, zend_ulong index,
 static zend_result write_list(jobq_writer *w, HashTable *table, const path *at)
 {
     zval *value;
-    path inner = { at, NULL, 0, at->depth + 1 };
+    path inner = {at, NULL, 0, at->depth + 1};
     if (check(jobq_writer_list(w, zend_hash_num_elements(table)), at) == FAILURE) {
         return FAILURE;
     }
-    ZEND_HASH_FOREACH_VAL(table, value) {
+    ZEND_HASH_FOREACH_VAL (table, value) {
         if (write_value(w, value, &inner) == FAILURE) {
             return FAILURE;
         }
         inner.index++;
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return SUCCESS;
 }
 
@@ -152,10 +155,11 @@ static uint32_t count_values(HashTable *table)
 {
     zval *value;
     uint32_t n = 0;
-    ZEND_HASH_FOREACH_VAL_IND(table, value) {
+    ZEND_HASH_FOREACH_VAL_IND (table, value) {
         (void)value;
         n++;
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return n;
 }
 
@@ -167,12 +171,14 @@ static zend_result write_map(jobq_writer *w, HashTable *table, const path *at)
     if (check(jobq_writer_map(w, count_values(table)), at) == FAILURE) {
         return FAILURE;
     }
-    ZEND_HASH_FOREACH_KEY_VAL_IND(table, index, key, value) {
-        path inner = { at, key, (zend_long)index, at->depth + 1 };
-        if (write_key(w, key, index, &inner) == FAILURE || write_value(w, value, &inner) == FAILURE) {
+    ZEND_HASH_FOREACH_KEY_VAL_IND (table, index, key, value) {
+        path inner = {at, key, (zend_long)index, at->depth + 1};
+        if (write_key(w, key, index, &inner) == FAILURE ||
+            write_value(w, value, &inner) == FAILURE) {
             return FAILURE;
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return SUCCESS;
 }
 
@@ -185,12 +191,13 @@ static zend_result write_array(jobq_writer *w, HashTable *table, bool object, co
         return refuse(at, "recursion cannot be queued");
     }
     GC_TRY_PROTECT_RECURSION(table);
-    zend_result result = !object && zend_array_is_list(table) ? write_list(w, table, at) : write_map(w, table, at);
+    zend_result result =
+        !object && zend_array_is_list(table) ? write_list(w, table, at) : write_map(w, table, at);
     GC_TRY_UNPROTECT_RECURSION(table);
     return result;
 }
 
-/* ---- objects ------------------------------------------------------------------------------------------------- */
+/* ---- objects -------------------------------------------------------------------------------- */
 
 bool php_jobq_time_read(zval *object, int64_t *seconds_out, uint32_t *microseconds_out)
 {
@@ -223,8 +230,9 @@ static zend_result write_bigint(jobq_writer *w, zend_object *object, const path 
     errno = 0;
     if (*text == '-') {
         long long number = strtoll(text, NULL, 10);
-        return errno ? refuse_named(at, "the integer ", text, " is below -2^63 and cannot be queued")
-                     : check(jobq_writer_int(w, number), at);
+        return errno
+                   ? refuse_named(at, "the integer ", text, " is below -2^63 and cannot be queued")
+                   : check(jobq_writer_int(w, number), at);
     }
     unsigned long long number = strtoull(text, NULL, 10);
     return errno ? refuse_named(at, "the integer ", text, " is above 2^64-1 and cannot be queued")
@@ -234,7 +242,8 @@ static zend_result write_bigint(jobq_writer *w, zend_object *object, const path 
 static zend_result write_enum(jobq_writer *w, zend_object *object, const path *at)
 {
     if (object->ce->enum_backing_type == IS_UNDEF) {
-        return refuse_named(at, "a case of ", ZSTR_VAL(object->ce->name), ", an enum without values, cannot be queued");
+        return refuse_named(at, "a case of ", ZSTR_VAL(object->ce->name),
+                            ", an enum without values, cannot be queued");
     }
     return write_value(w, zend_enum_fetch_case_value(object), at);
 }
@@ -305,13 +314,13 @@ static zend_result write_value(jobq_writer *w, zval *value, const path *at)
 
 zend_result php_jobq_encode(jobq_writer *w, zval *value)
 {
-    path top = { NULL, NULL, 0, 0 };
+    path top = {NULL, NULL, 0, 0};
     return write_value(w, value, &top);
 }
 
 zend_result php_jobq_encode_member(jobq_writer *w, zend_string *key, zval *value)
 {
-    path top = { NULL, NULL, 0, 0 };
-    path inner = { &top, key, 0, 1 };
+    path top = {NULL, NULL, 0, 0};
+    path inner = {&top, key, 0, 1};
     return write_key(w, key, 0, &inner) == FAILURE ? FAILURE : write_value(w, value, &inner);
 }

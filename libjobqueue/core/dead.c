@@ -88,40 +88,49 @@ static int check_what(int what)
                            "what to do must be JOBQ_DEAD_RETRY or JOBQ_DEAD_FORGET, got %d", what);
 }
 
-/* 0, JOBQ_ENOTFOUND or JOBQ_EEXISTS are answers about this job; anything else ends the run. */
-static int mend_one(jobq_queue *queue, int what, jobq_slice id, bool dry_run, int *result_out)
+/* A page of ids in one step of the store; results gets an answer for each. */
+static int mend_ids(jobq_queue *queue, int what, const jobq_slice *ids, size_t n, bool dry_run,
+                    int *results)
 {
-    int rc = jobq__store_mend(
-        queue->store, what == JOBQ_DEAD_RETRY ? JOBQ_MEND_RETRY : JOBQ_MEND_FORGET, id, dry_run);
+    jobq_mending m = {.what = what == JOBQ_DEAD_RETRY ? JOBQ_MEND_RETRY : JOBQ_MEND_FORGET,
+                      .dry_run = dry_run,
+                      .ids = ids,
+                      .count = n,
+                      .results = results};
 
-    if (rc != 0 && rc != JOBQ_ENOTFOUND && rc != JOBQ_EEXISTS)
-        return jobq__queue_note(queue, rc);
-    *result_out = rc;
-    return 0;
+    return jobq__queue_note(queue, jobq__store_mend(queue->store, &m));
+}
+
+static int mend_some(jobq_queue *queue, int what, const char *const *ids, size_t n, bool dry_run,
+                     int *results)
+{
+    jobq_slice slices[PAGE];
+
+    for (size_t i = 0; i < n; i++)
+        slices[i] = jobq__slice_text(ids[i]);
+    return mend_ids(queue, what, slices, n, dry_run, results);
 }
 
 int64_t jobq_queue_mend_ids(jobq_queue *queue, int what, const char *const *ids, size_t n,
                             bool dry_run, int *results)
 {
     int64_t done = 0;
+    int answers[PAGE];
     int rc;
 
     jobq__error_clear();
     rc = check_what(what);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        jobq_slice id = jobq__slice_text(ids[i]);
-        int result = JOBQ_ENOTFOUND;
+    for (size_t from = 0; from < n && rc == 0; from += PAGE) {
+        size_t count = n - from < PAGE ? n - from : PAGE;
 
-        if (jobq__check_id(id.p, id.n) == 0)
-            rc = mend_one(queue, what, id, dry_run, &result);
-        if (rc == 0 && results)
-            results[i] = result;
-        done += rc == 0 && result == 0;
+        rc = mend_some(queue, what, ids + from, count, dry_run, answers);
+        for (size_t i = 0; i < count && rc == 0; i++) {
+            done += answers[i] == 0;
+            if (results)
+                results[from + i] = answers[i];
+        }
     }
-    if (rc < 0)
-        return rc;
-    jobq__error_clear();
-    return done;
+    return rc < 0 ? rc : done;
 }
 
 typedef struct {
@@ -133,16 +142,19 @@ typedef struct {
 
 static int mend_page(mending *m, const jobq_batch *batch)
 {
-    for (const jobq_record *r = batch->first; r; r = r->next) {
-        int result = 0;
-        int rc = mend_one(m->queue, m->what, r->id, m->dry_run, &result);
+    jobq_slice ids[PAGE];
+    int results[PAGE];
+    size_t n = 0;
+    int rc;
 
-        if (rc < 0)
-            return rc;
-        m->done += result == 0;
-        m->skipped += result == JOBQ_EEXISTS; /* not found: somebody else was faster */
+    for (const jobq_record *r = batch->first; r && n < PAGE; r = r->next)
+        ids[n++] = r->id;
+    rc = mend_ids(m->queue, m->what, ids, n, m->dry_run, results);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        m->done += results[i] == 0;
+        m->skipped += results[i] == JOBQ_EEXISTS; /* not found: somebody else was faster */
     }
-    return 0;
+    return rc;
 }
 
 /* Pages go from the newest death to older ones, so jobs that die again meanwhile are not met twice.

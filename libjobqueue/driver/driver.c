@@ -302,11 +302,20 @@ int jobq__store_queues(jobq__store *store, jobq_batch *out)
     return rc ? rc : store->driver->queues(store->handle, out);
 }
 
-int jobq__store_mend(jobq__store *store, int what, jobq_slice id, bool dry_run)
+int jobq__store_mend(jobq__store *store, jobq_mending *m)
 {
+    size_t max = store->driver->max_batch;
     int rc = ready(store);
 
-    return rc ? rc : store->driver->mend(store->handle, what, id, dry_run);
+    for (size_t done = 0; done < m->count && rc == 0; done += max) {
+        jobq_mending part = *m;
+
+        part.ids += done;
+        part.results += done;
+        part.count = m->count - done < max ? m->count - done : max;
+        rc = store->driver->mend(store->handle, &part);
+    }
+    return rc;
 }
 
 int jobq__store_now(jobq__store *store, int64_t *now_ms_out)

@@ -49,7 +49,7 @@ int jobq__store_find(jobq__store *store, jobq_slice id, jobq_batch *out);
 int jobq__store_list(jobq__store *store, jobq_listing *l);
 int jobq__store_counts(jobq__store *store, jobq_slice queue, jobq_counts *counts_out);
 int jobq__store_queues(jobq__store *store, jobq_batch *out);
-int jobq__store_mend(jobq__store *store, int what, jobq_slice id, bool dry_run);
+int jobq__store_mend(jobq__store *store, jobq_mending *m); /* any count */
 int jobq__store_now(jobq__store *store, int64_t *now_ms_out);
 
 /* driver/registry.c */

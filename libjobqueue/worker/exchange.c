@@ -45,6 +45,7 @@ static int fail(jobq__desk *desk, int rc)
         s->first_failure_ms = desk->now_ms;
     s->retry_at_ms = desk->now_ms + jobq__step_backoff_ms(s->reserve_failures, jobq__rng_unit());
     desk->last_failure_ms = desk->now_ms;
+    s->woken = true; /* whatever was known of the store before */
     desk->ask_held = desk->ask_held || !is_outcome_known(rc);
     note_configuration(desk);
     jobq__desk_count(desk, JOBQ__COUNT_STORE_FAILURES, 1);

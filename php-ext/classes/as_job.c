@@ -11,11 +11,12 @@
 zend_class_entry *php_jobq_ce_as_job;
 
 const char *const php_jobq_as_words[PHP_JOBQ_AS_FIELDS] = {
-    "name", "queue", "tries", "timeout", "backoff", "priority", "delay", "expires", "version", "unique"
-};
+    "name",     "queue", "tries",   "timeout", "backoff",
+    "priority", "delay", "expires", "version", "unique"};
 
 /* Fixed when the job is pushed (rule B2); the others are read when it runs. */
-static const int fixed_at_push[] = { PHP_JOBQ_AS_QUEUE, PHP_JOBQ_AS_DELAY, PHP_JOBQ_AS_PRIORITY, PHP_JOBQ_AS_EXPIRES, PHP_JOBQ_AS_VERSION };
+static const int fixed_at_push[] = {PHP_JOBQ_AS_QUEUE, PHP_JOBQ_AS_DELAY, PHP_JOBQ_AS_PRIORITY,
+                                    PHP_JOBQ_AS_EXPIRES, PHP_JOBQ_AS_VERSION};
 
 /* The stub's types stand with the typed properties, which check what they are given. */
 ZEND_METHOD(JobQueue_AsJob, __construct)
@@ -33,11 +34,12 @@ ZEND_METHOD(JobQueue_AsJob, __construct)
             ZVAL_LONG(&missing, 1);
         }
         zval *value = i < n ? arguments + i : &missing;
-        zend_update_property(php_jobq_ce_as_job, Z_OBJ_P(ZEND_THIS), php_jobq_as_words[i], strlen(php_jobq_as_words[i]), value);
+        zend_update_property(php_jobq_ce_as_job, Z_OBJ_P(ZEND_THIS), php_jobq_as_words[i],
+                             strlen(php_jobq_as_words[i]), value);
     }
 }
 
-/* ---- the attribute of a class --------------------------------------------------------------------------- */
+/* ---- the attribute of a class --------------------------------------------------------------- */
 
 static void free_entry(zval *value)
 {
@@ -54,20 +56,23 @@ static int field_of(const zend_attribute_arg *argument, uint32_t position)
         return position < PHP_JOBQ_AS_FIELDS ? (int)position : -1;
     }
     for (int i = 0; i < PHP_JOBQ_AS_FIELDS; i++) {
-        if (zend_string_equals_cstr(argument->name, php_jobq_as_words[i], strlen(php_jobq_as_words[i]))) {
+        if (zend_string_equals_cstr(argument->name, php_jobq_as_words[i],
+                                    strlen(php_jobq_as_words[i]))) {
             return i;
         }
     }
     return -1;
 }
 
-static zend_result read_attribute(zend_class_entry *ce, zend_attribute *attribute, php_jobq_as_job *entry)
+static zend_result read_attribute(zend_class_entry *ce, zend_attribute *attribute,
+                                  php_jobq_as_job *entry)
 {
     for (uint32_t i = 0; i < attribute->argc; i++) {
         int field = field_of(&attribute->args[i], i);
         if (field < 0) {
             php_jobq_throw_usage("#[AsJob] of class %s: unknown argument %s", ZSTR_VAL(ce->name),
-                                 attribute->args[i].name ? ZSTR_VAL(attribute->args[i].name) : "at the end");
+                                 attribute->args[i].name ? ZSTR_VAL(attribute->args[i].name)
+                                                         : "at the end");
             return FAILURE;
         }
         if (zend_get_attribute_value(&entry->fields[field], attribute, i, ce) == FAILURE) {
@@ -79,9 +84,13 @@ static zend_result read_attribute(zend_class_entry *ce, zend_attribute *attribut
         php_jobq_throw_usage("#[AsJob] of class %s: a name is needed", ZSTR_VAL(ce->name));
         return FAILURE;
     }
-    zval *version = &entry->fields[PHP_JOBQ_AS_VERSION], *unique = &entry->fields[PHP_JOBQ_AS_UNIQUE];
-    if ((Z_TYPE_P(version) != IS_UNDEF && Z_TYPE_P(version) != IS_LONG) || (Z_TYPE_P(unique) > IS_NULL && Z_TYPE_P(unique) != IS_STRING)) {
-        php_jobq_throw_usage("#[AsJob] of class %s: version is an int, unique the name of a constructor parameter", ZSTR_VAL(ce->name));
+    zval *version = &entry->fields[PHP_JOBQ_AS_VERSION],
+         *unique = &entry->fields[PHP_JOBQ_AS_UNIQUE];
+    if ((Z_TYPE_P(version) != IS_UNDEF && Z_TYPE_P(version) != IS_LONG) ||
+        (Z_TYPE_P(unique) > IS_NULL && Z_TYPE_P(unique) != IS_STRING)) {
+        php_jobq_throw_usage(
+            "#[AsJob] of class %s: version is an int, unique the name of a constructor parameter",
+            ZSTR_VAL(ce->name));
         return FAILURE;
     }
     return SUCCESS;
@@ -93,9 +102,13 @@ const php_jobq_as_job *php_jobq_as_job_of(zend_class_entry *ce)
     if (entry) {
         return entry;
     }
-    zend_attribute *attribute = ce->attributes ? zend_get_attribute_str(ce->attributes, "jobqueue\\asjob", sizeof("jobqueue\\asjob") - 1) : NULL;
+    zend_attribute *attribute = ce->attributes
+                                    ? zend_get_attribute_str(ce->attributes, "jobqueue\\asjob",
+                                                             sizeof("jobqueue\\asjob") - 1)
+                                    : NULL;
     if (!attribute) {
-        php_jobq_throw_usage("class %s is no job: it has no attribute #[JobQueue\\AsJob]", ZSTR_VAL(ce->name));
+        php_jobq_throw_usage("class %s is no job: it has no attribute #[JobQueue\\AsJob]",
+                             ZSTR_VAL(ce->name));
         return NULL;
     }
     zval holder;
@@ -113,7 +126,7 @@ const php_jobq_as_job *php_jobq_as_job_of(zend_class_entry *ce)
     return entry;
 }
 
-/* ---- from the object to a message -------------------------------------------------------------------------- */
+/* ---- from the object to a message ----------------------------------------------------------- */
 
 /* The property that holds a constructor parameter, whatever its visibility; NULL: thrown. */
 static zval *property_of(zend_object *object, zend_string *name, zend_string *path)
@@ -121,8 +134,9 @@ static zval *property_of(zend_object *object, zend_string *name, zend_string *pa
     zend_class_entry *scope = object->ce->constructor->common.scope;
     zend_property_info *info = zend_hash_find_ptr(&scope->properties_info, name);
     if (!info || (info->flags & ZEND_ACC_STATIC)) {
-        php_jobq_throw_payload(path, "%s: class %s has no property for its constructor parameter $%s", ZSTR_VAL(path),
-                               ZSTR_VAL(object->ce->name), ZSTR_VAL(name));
+        php_jobq_throw_payload(path,
+                               "%s: class %s has no property for its constructor parameter $%s",
+                               ZSTR_VAL(path), ZSTR_VAL(object->ce->name), ZSTR_VAL(name));
         return NULL;
     }
     zval *value = OBJ_PROP(object, info->offset);
@@ -145,10 +159,13 @@ static zend_result write_parameter(jobq_writer *w, zend_object *object, zend_str
 static zend_result write_payload(jobq_message *m, zend_object *object)
 {
     const zend_function *constructor = object->ce->constructor;
-    uint32_t n = constructor && constructor->type == ZEND_USER_FUNCTION ? constructor->common.num_args : 0;
+    uint32_t n =
+        constructor && constructor->type == ZEND_USER_FUNCTION ? constructor->common.num_args : 0;
     jobq_writer *w = jobq_message_payload(m);
     if (constructor && (constructor->common.fn_flags & ZEND_ACC_VARIADIC)) {
-        php_jobq_throw_usage("class %s: the constructor of a job class cannot take a variadic parameter", ZSTR_VAL(object->ce->name));
+        php_jobq_throw_usage(
+            "class %s: the constructor of a job class cannot take a variadic parameter",
+            ZSTR_VAL(object->ce->name));
         return FAILURE;
     }
     if (jobq_writer_map(w, n) < 0) {
@@ -174,7 +191,8 @@ static zend_result set_unique(jobq_message *m, zend_object *object, zval *parame
     }
     if (!value || (Z_TYPE_P(value) != IS_STRING && Z_TYPE_P(value) != IS_LONG)) {
         if (!EG(exception)) {
-            php_jobq_throw_usage("#[AsJob] of class %s: unique: $%s must be a constructor parameter that holds a string or an int",
+            php_jobq_throw_usage("#[AsJob] of class %s: unique: $%s must be a constructor "
+                                 "parameter that holds a string or an int",
                                  ZSTR_VAL(object->ce->name), Z_STRVAL_P(parameter));
         }
         return FAILURE;
@@ -203,7 +221,9 @@ zend_result php_jobq_as_job_fill(jobq_message *m, zend_object *object)
     for (size_t i = 0; i < sizeof(fixed_at_push) / sizeof(fixed_at_push[0]); i++) {
         zval value;
         ZVAL_COPY_VALUE(&value, &entry->fields[fixed_at_push[i]]);
-        if (Z_TYPE(value) > IS_NULL && php_jobq_conf_set(jobq_message_options(m), php_jobq_as_words[fixed_at_push[i]], &value) == FAILURE) {
+        if (Z_TYPE(value) > IS_NULL &&
+            php_jobq_conf_set(jobq_message_options(m), php_jobq_as_words[fixed_at_push[i]],
+                              &value) == FAILURE) {
             return FAILURE;
         }
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a payload back to a job object: each value to the constructor parameter of its name, converted to
- * the declared type where the wire has no kind for it (enums, dates, BigInt, Bytes).
+ * From a payload back to a job object: each value to the constructor parameter of its name,
+ * converted to the declared type where the wire has no kind for it (enums, dates, BigInt, Bytes).
  */
 #include "php_jobqueue.h"
 
 #include <ext/date/php_date.h>
 #include <zend_enum.h>
 
-/* ---- one value to one declared class ------------------------------------------------------------------- */
+/* ---- one value to one declared class -------------------------------------------------------- */
 
 static bool to_enum(zend_class_entry *ce, zval *value, zval *out)
 {
@@ -28,7 +28,8 @@ static bool to_enum(zend_class_entry *ce, zval *value, zval *out)
 /* DateTime and subclasses of the two: by their own createFromInterface. */
 static bool to_date(zend_class_entry *ce, zval *value, zval *out)
 {
-    if (Z_TYPE_P(value) != IS_OBJECT || !instanceof_function(Z_OBJCE_P(value), php_date_get_interface_ce()) ||
+    if (Z_TYPE_P(value) != IS_OBJECT ||
+        !instanceof_function(Z_OBJCE_P(value), php_date_get_interface_ce()) ||
         !instanceof_function(ce, php_date_get_interface_ce())) {
         return false;
     }
@@ -75,18 +76,19 @@ static void convert(zend_type type, zval *value, zval *out)
     }
     if (ZEND_TYPE_HAS_LIST(type)) {
         const zend_type *single;
-        ZEND_TYPE_LIST_FOREACH(ZEND_TYPE_LIST(type), single) {
+        ZEND_TYPE_LIST_FOREACH (ZEND_TYPE_LIST(type), single) {
             if (to_named(single, value, out)) {
                 return;
             }
-        } ZEND_TYPE_LIST_FOREACH_END();
+        }
+        ZEND_TYPE_LIST_FOREACH_END();
     } else if (to_named(&type, value, out)) {
         return;
     }
     ZVAL_COPY(out, value);
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------- */
+/* ---- all of them ---------------------------------------------------------------------------- */
 
 static zend_result misfit(bool *misfit_out, const char *fmt, zend_class_entry *ce, const char *what)
 {
@@ -99,15 +101,18 @@ static zend_result misfit(bool *misfit_out, const char *fmt, zend_class_entry *c
     return FAILURE;
 }
 
-static zend_result gather(zend_class_entry *ce, HashTable *payload, HashTable *named, bool *misfit_out)
+static zend_result gather(zend_class_entry *ce, HashTable *payload, HashTable *named,
+                          bool *misfit_out)
 {
     const zend_function *constructor = ce->constructor;
-    uint32_t n = constructor && constructor->type == ZEND_USER_FUNCTION ? constructor->common.num_args : 0;
+    uint32_t n =
+        constructor && constructor->type == ZEND_USER_FUNCTION ? constructor->common.num_args : 0;
     for (uint32_t i = 0; i < n; i++) {
         const zend_arg_info *parameter = &constructor->op_array.arg_info[i];
         zval *value = zend_symtable_find(payload, parameter->name), converted;
         if (!value && i < constructor->common.required_num_args) {
-            return misfit(misfit_out, "%s: missing; the constructor of %s needs it", ce, ZSTR_VAL(parameter->name));
+            return misfit(misfit_out, "%s: missing; the constructor of %s needs it", ce,
+                          ZSTR_VAL(parameter->name));
         }
         if (value) {
             convert(parameter->type, value, &converted);
@@ -116,12 +121,14 @@ static zend_result gather(zend_class_entry *ce, HashTable *payload, HashTable *n
     }
     zend_string *key;
     zend_ulong index;
-    ZEND_HASH_FOREACH_KEY(payload, index, key) {
+    ZEND_HASH_FOREACH_KEY (payload, index, key) {
         (void)index;
         if (!key || !zend_hash_exists(named, key)) {
-            return misfit(misfit_out, "%s: the constructor of %s has no such parameter", ce, key ? ZSTR_VAL(key) : "0");
+            return misfit(misfit_out, "%s: the constructor of %s has no such parameter", ce,
+                          key ? ZSTR_VAL(key) : "0");
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return EG(exception) ? FAILURE : SUCCESS;
 }
 
@@ -132,9 +139,12 @@ static bool is_argument_error(zend_class_entry *ce)
     if (!EG(exception) || !instanceof_function(EG(exception)->ce, zend_ce_type_error)) {
         return false;
     }
-    zval *message = zend_read_property_ex(zend_ce_error, EG(exception), ZSTR_KNOWN(ZEND_STR_MESSAGE), true, &rv);
-    zend_string *start = strpprintf(0, "%s::__construct(): Argument #", ZSTR_VAL(ce->constructor->common.scope->name));
-    bool is = Z_TYPE_P(message) == IS_STRING && strncmp(Z_STRVAL_P(message), ZSTR_VAL(start), ZSTR_LEN(start)) == 0;
+    zval *message = zend_read_property_ex(zend_ce_error, EG(exception),
+                                          ZSTR_KNOWN(ZEND_STR_MESSAGE), true, &rv);
+    zend_string *start = strpprintf(0, "%s::__construct(): Argument #",
+                                    ZSTR_VAL(ce->constructor->common.scope->name));
+    bool is = Z_TYPE_P(message) == IS_STRING &&
+              strncmp(Z_STRVAL_P(message), ZSTR_VAL(start), ZSTR_LEN(start)) == 0;
     zend_string_release(start);
     return is;
 }
@@ -163,7 +173,8 @@ zend_result php_jobq_as_job_build(zend_class_entry *ce, zval *payload, zval *out
     *misfit_out = false;
     ZVAL_UNDEF(out);
     if (Z_TYPE_P(payload) != IS_ARRAY) {
-        return misfit(misfit_out, "%s: a map of the constructor parameters of %s is needed", ce, "");
+        return misfit(misfit_out, "%s: a map of the constructor parameters of %s is needed", ce,
+                      "");
     }
     HashTable *named = zend_new_array(8);
     zend_result result = gather(ce, Z_ARRVAL_P(payload), named, misfit_out);

@@ -29,7 +29,7 @@ static int usage(const char *fmt, const char *what)
     return 2;
 }
 
-/* ---- --bootstrap=FILE -------------------------------------------------------------------------------------- */
+/* ---- --bootstrap=FILE ----------------------------------------------------------------------- */
 
 static zend_result include_file(const char *path, zval *result)
 {
@@ -38,7 +38,8 @@ static zend_result include_file(const char *path, zval *result)
     zend_stream_init_filename(&handle, path);
     zend_op_array *code = zend_compile_file(&handle, ZEND_REQUIRE);
     if (code && handle.handle.stream.handle) {
-        zend_string *opened = handle.opened_path ? zend_string_copy(handle.opened_path) : zend_string_init(path, strlen(path), 0);
+        zend_string *opened = handle.opened_path ? zend_string_copy(handle.opened_path)
+                                                 : zend_string_init(path, strlen(path), 0);
         zend_hash_add_empty_element(&EG(included_files), opened);
         zend_string_release(opened);
     }
@@ -57,7 +58,8 @@ static int load_worker(const char *source, zval *out)
 {
     char path[MAXPATHLEN];
     if (!source) {
-        return usage("error: work needs %s, a file that returns a JobQueue\\Worker\n", "--bootstrap=FILE");
+        return usage("error: work needs %s, a file that returns a JobQueue\\Worker\n",
+                     "--bootstrap=FILE");
     }
     if (!VCWD_REALPATH(source, path) || VCWD_ACCESS(path, R_OK) != 0) {
         return usage("error: --bootstrap: cannot read the file \"%s\"\n", source);
@@ -67,19 +69,22 @@ static int load_worker(const char *source, zval *out)
     }
     if (Z_TYPE_P(out) != IS_OBJECT || Z_OBJCE_P(out) != php_jobq_ce_worker) {
         zval_ptr_dtor(out);
-        return usage("error: --bootstrap: the file \"%s\" does not return a JobQueue\\Worker\n", source);
+        return usage("error: --bootstrap: the file \"%s\" does not return a JobQueue\\Worker\n",
+                     source);
     }
     return 0;
 }
 
-/* ---- work -------------------------------------------------------------------------------------------------------- */
+/* ---- work ----------------------------------------------------------------------------------- */
 
-static int work(void *payload, const char *source, const char *dsn, const char *const *queues, size_t count, const jobq_conf *over)
+static int work(void *payload, const char *source, const char *dsn, const char *const *queues,
+                size_t count, const jobq_conf *over)
 {
     zval *ready = payload, made;
     ZVAL_UNDEF(&made);
     if (ready && source) {
-        return usage("error: %s is not used here: the program brings its own worker\n", "--bootstrap");
+        return usage("error: %s is not used here: the program brings its own worker\n",
+                     "--bootstrap");
     }
     if (dsn) {
         return usage("error: %s is not used here: the worker brings its own store\n", "--dsn");
@@ -94,14 +99,14 @@ static int work(void *payload, const char *source, const char *dsn, const char *
     return code < 0 ? JOBQ_ECALLBACK : code;
 }
 
-/* ---- run ----------------------------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------ */
 
 static char **make_argv(HashTable *list, int *argc_out)
 {
     char **argv = safe_emalloc(zend_hash_num_elements(list) + 1, sizeof(*argv), 0);
     zval *item;
     int n = 0;
-    ZEND_HASH_FOREACH_VAL(list, item) {
+    ZEND_HASH_FOREACH_VAL (list, item) {
         ZVAL_DEREF(item);
         if (Z_TYPE_P(item) != IS_STRING || strlen(Z_STRVAL_P(item)) != Z_STRLEN_P(item)) {
             php_jobq_throw_type("argv: a list of strings without NUL bytes is expected");
@@ -109,7 +114,8 @@ static char **make_argv(HashTable *list, int *argc_out)
             return NULL;
         }
         argv[n++] = Z_STRVAL_P(item);
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     argv[n] = NULL;
     *argc_out = n;
     return argv;

@@ -4,7 +4,7 @@
  */
 #include "php_jobqueue.h"
 
-/* ---- lists ---------------------------------------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 /* One list of the store, to be read page by page. */
 typedef struct {
@@ -17,8 +17,9 @@ typedef struct {
 
 static zend_result fetch(const source *s, size_t limit, const char *after, jobq_list **out)
 {
-    int rc = s->name ? jobq_queue_jobs(s->queue->queue, s->name, s->name_n, s->state, limit, after, out)
-                     : jobq_queue_dead(s->queue->queue, &s->filter, limit, after, out);
+    int rc = s->name
+                 ? jobq_queue_jobs(s->queue->queue, s->name, s->name_n, s->state, limit, after, out)
+                 : jobq_queue_dead(s->queue->queue, &s->filter, limit, after, out);
     if (rc < 0) {
         php_jobq_throw_last();
         return FAILURE;
@@ -31,8 +32,8 @@ static zend_string *place_key(const source *s, const char *id)
     return strpprintf(0, "%d %s", s->name ? (int)s->state : JOBQ_STATES, id);
 }
 
-/* The store pages by cursors, PHP by the last id seen: what the two have to do with each other is kept for
- * the pages given out lately. */
+/* The store pages by cursors, PHP by the last id seen: what the two have to do with each other is
+ * kept for the pages given out lately. */
 static void remember(const source *s, const jobq_list *list)
 {
     const char *next = jobq_list_next(list), *id;
@@ -69,7 +70,8 @@ static zend_string *next_of(const jobq_list *list)
     return next ? zend_string_init(next, strlen(next), 0) : ZSTR_EMPTY_ALLOC();
 }
 
-/* An id that no page of ours ended with: walk there. The cursor behind it ("": it is the last one), or NULL. */
+/* An id that no page of ours ended with: walk there. The cursor behind it ("": it is the last one),
+ * or NULL. */
 static zend_string *walk_to(const source *s, const char *id)
 {
     enum { PAGE = 1000 };
@@ -82,7 +84,8 @@ static zend_string *walk_to(const source *s, const char *id)
         zend_long at = position(list, id);
         zend_string *next = next_of(list);
         jobq_list_free(list);
-        if (at >= 0 && fetch(s, (size_t)at + 1, cursor ? ZSTR_VAL(cursor) : NULL, &list) == SUCCESS) {
+        if (at >= 0 &&
+            fetch(s, (size_t)at + 1, cursor ? ZSTR_VAL(cursor) : NULL, &list) == SUCCESS) {
             found = next_of(list);
             jobq_list_free(list);
         }
@@ -150,7 +153,7 @@ ZEND_METHOD(JobQueue_Queue, jobs)
     zend_long limit = 50;
     char *after = NULL;
     size_t after_n;
-    source s = { 0 };
+    source s = {0};
     ZEND_PARSE_PARAMETERS_START(2, 4)
         Z_PARAM_STR(name)
         Z_PARAM_OBJECT_OF_CLASS(state_object, php_jobq_ce_state)
@@ -172,7 +175,7 @@ ZEND_METHOD(JobQueue_Queue, jobs)
     return_page(&s, limit, after, return_value);
 }
 
-/* ---- filters ------------------------------------------------------------------------------------------------ */
+/* ---- filters -------------------------------------------------------------------------------- */
 
 typedef struct {
     char *queue, *name, *reason;
@@ -192,11 +195,11 @@ static zend_result make_filter(const filter_arguments *a, jobq_filter *out)
 
 ZEND_METHOD(JobQueue_Queue, dead)
 {
-    filter_arguments a = { .no_age = true };
+    filter_arguments a = {.no_age = true};
     size_t queue_n, name_n, reason_n, after_n;
     zend_long limit = 50;
     char *after = NULL;
-    source s = { 0 };
+    source s = {0};
     ZEND_PARSE_PARAMETERS_START(0, 6)
         Z_PARAM_OPTIONAL
         Z_PARAM_PATH_OR_NULL(a.queue, queue_n)
@@ -214,20 +217,22 @@ ZEND_METHOD(JobQueue_Queue, dead)
     return_page(&s, limit, after, return_value);
 }
 
-/* ---- retry, forget --------------------------------------------------------------------------------------------- */
+/* ---- retry, forget -------------------------------------------------------------------------- */
 
 static zend_result read_ids(HashTable *list, const char **ids)
 {
     zval *id;
     size_t i = 0;
-    ZEND_HASH_FOREACH_VAL(list, id) {
+    ZEND_HASH_FOREACH_VAL (list, id) {
         ZVAL_DEREF(id);
         if (Z_TYPE_P(id) != IS_STRING) {
-            php_jobq_throw_type("ids: a list of strings is expected, %s in it", zend_zval_type_name(id));
+            php_jobq_throw_type("ids: a list of strings is expected, %s in it",
+                                zend_zval_type_name(id));
             return FAILURE;
         }
         ids[i++] = Z_STRVAL_P(id);
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return SUCCESS;
 }
 
@@ -247,13 +252,17 @@ static void throw_left_over(const char *const *ids, size_t n, const int *results
     }
     uint32_t count = zend_hash_num_elements(Z_ARRVAL(list));
     if (count > 0) {
-        php_jobq_throw_not_found(&list, "%s \"%s\"%s", why == JOBQ_EEXISTS ? "another job holds the unique key of dead job" : "no dead job has the id",
+        php_jobq_throw_not_found(&list, "%s \"%s\"%s",
+                                 why == JOBQ_EEXISTS
+                                     ? "another job holds the unique key of dead job"
+                                     : "no dead job has the id",
                                  first, count > 1 ? " (and others)" : "");
     }
     zval_ptr_dtor(&list);
 }
 
-static void mend_ids(php_jobq_queue *queue, int what, HashTable *list, bool dry_run, zval *return_value)
+static void mend_ids(php_jobq_queue *queue, int what, HashTable *list, bool dry_run,
+                     zval *return_value)
 {
     size_t n = zend_hash_num_elements(list);
     const char **ids = safe_emalloc(n, sizeof(*ids), 0);
@@ -271,7 +280,8 @@ static void mend_ids(php_jobq_queue *queue, int what, HashTable *list, bool dry_
     efree(results);
 }
 
-static void mend_filtered(php_jobq_queue *queue, int what, const filter_arguments *a, bool all, bool dry_run, zval *return_value)
+static void mend_filtered(php_jobq_queue *queue, int what, const filter_arguments *a, bool all,
+                          bool dry_run, zval *return_value)
 {
     jobq_filter filter;
     if (make_filter(a, &filter) == FAILURE) {
@@ -291,7 +301,7 @@ static void mend_filtered(php_jobq_queue *queue, int what, const filter_argument
 
 static void mend(INTERNAL_FUNCTION_PARAMETERS, int what)
 {
-    filter_arguments a = { .no_age = true };
+    filter_arguments a = {.no_age = true};
     size_t queue_n, name_n, reason_n;
     HashTable *list = (HashTable *)&zend_empty_array;
     zend_string *one = NULL;

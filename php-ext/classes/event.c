@@ -13,7 +13,8 @@ ZEND_METHOD(JobQueue_Event, __construct)
     ZEND_PARSE_PARAMETERS_NONE();
 }
 
-void php_jobq_event_make(zval *out, const char *name, zval *job, const char *queue, size_t queue_n, const char *connection, zval *data)
+void php_jobq_event_make(zval *out, const char *name, zval *job, const char *queue, size_t queue_n,
+                         const char *connection, zval *data)
 {
     zval value;
     object_init_ex(out, php_jobq_ce_event);

@@ -8,15 +8,17 @@
 
 #include "exceptions_arginfo.h"
 
-zend_class_entry *php_jobq_ce_exception_interface, *php_jobq_ce_not_retryable, *php_jobq_ce_queue_exception, *php_jobq_ce_connection,
-    *php_jobq_ce_outcome_unknown, *php_jobq_ce_duplicate, *php_jobq_ce_lease_lost, *php_jobq_ce_payload, *php_jobq_ce_not_found,
+zend_class_entry *php_jobq_ce_exception_interface, *php_jobq_ce_not_retryable,
+    *php_jobq_ce_queue_exception, *php_jobq_ce_connection, *php_jobq_ce_outcome_unknown,
+    *php_jobq_ce_duplicate, *php_jobq_ce_lease_lost, *php_jobq_ce_payload, *php_jobq_ce_not_found,
     *php_jobq_ce_timeout, *php_jobq_ce_stop, *php_jobq_ce_retry_after;
 
 ZEND_METHOD(JobQueue_QueueException, isRetryable)
 {
     zval rv;
     ZEND_PARSE_PARAMETERS_NONE();
-    zval *value = zend_read_property(php_jobq_ce_queue_exception, Z_OBJ_P(ZEND_THIS), "retryable", sizeof("retryable") - 1, true, &rv);
+    zval *value = zend_read_property(php_jobq_ce_queue_exception, Z_OBJ_P(ZEND_THIS), "retryable",
+                                     sizeof("retryable") - 1, true, &rv);
     RETURN_BOOL(zend_is_true(value));
 }
 
@@ -51,9 +53,12 @@ void php_jobq_register_exceptions(void)
 {
     php_jobq_ce_exception_interface = register_class_JobQueue_ExceptionInterface(zend_ce_throwable);
     php_jobq_ce_not_retryable = register_class_JobQueue_NotRetryable();
-    php_jobq_ce_queue_exception = register_class_JobQueue_QueueException(spl_ce_RuntimeException, php_jobq_ce_exception_interface);
-    php_jobq_ce_connection = register_class_JobQueue_ConnectionException(php_jobq_ce_queue_exception);
-    php_jobq_ce_outcome_unknown = register_class_JobQueue_OutcomeUnknown(php_jobq_ce_queue_exception);
+    php_jobq_ce_queue_exception = register_class_JobQueue_QueueException(
+        spl_ce_RuntimeException, php_jobq_ce_exception_interface);
+    php_jobq_ce_connection =
+        register_class_JobQueue_ConnectionException(php_jobq_ce_queue_exception);
+    php_jobq_ce_outcome_unknown =
+        register_class_JobQueue_OutcomeUnknown(php_jobq_ce_queue_exception);
     php_jobq_ce_duplicate = register_class_JobQueue_DuplicateJob(php_jobq_ce_queue_exception);
     php_jobq_ce_lease_lost = register_class_JobQueue_LeaseLost(php_jobq_ce_queue_exception);
     php_jobq_ce_payload = register_class_JobQueue_PayloadException(php_jobq_ce_queue_exception);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Job: what the handler gets, or Queue::reserve() gives out. In a handler release, fail and delete only
- * note what shall become of the job (rule D3); after reserve they act at once.
+ * Job: what the handler gets, or Queue::reserve() gives out. In a handler release, fail and delete
+ * only note what shall become of the job (rule D3); after reserve they act at once.
  */
 #include "php_jobqueue.h"
 
@@ -11,12 +11,27 @@ zend_class_entry *php_jobq_ce_job;
 static zend_object_handlers handlers;
 
 /* The declared properties in the order of the stub; the numbers stand together. */
-enum { P_ID, P_NAME, P_QUEUE, P_VERSION, P_ATTEMPT, P_FAILURES, P_CRASHES, P_RELEASES, P_DELIVERIES, P_LOSSES, P_FENCE, P_PAYLOAD,
-    P_CONTEXT, P_ENQUEUED_AT };
-static const jobq_job_number numbers[] = { JOBQ_JOB_VERSION, JOBQ_JOB_ATTEMPT, JOBQ_JOB_FAILURES, JOBQ_JOB_CRASHES,
-    JOBQ_JOB_RELEASES, JOBQ_JOB_DELIVERIES, JOBQ_JOB_LOSSES, JOBQ_JOB_FENCE };
+enum {
+    P_ID,
+    P_NAME,
+    P_QUEUE,
+    P_VERSION,
+    P_ATTEMPT,
+    P_FAILURES,
+    P_CRASHES,
+    P_RELEASES,
+    P_DELIVERIES,
+    P_LOSSES,
+    P_FENCE,
+    P_PAYLOAD,
+    P_CONTEXT,
+    P_ENQUEUED_AT
+};
+static const jobq_job_number numbers[] = {JOBQ_JOB_VERSION, JOBQ_JOB_ATTEMPT,  JOBQ_JOB_FAILURES,
+                                          JOBQ_JOB_CRASHES, JOBQ_JOB_RELEASES, JOBQ_JOB_DELIVERIES,
+                                          JOBQ_JOB_LOSSES,  JOBQ_JOB_FENCE};
 
-/* ---- the object ---------------------------------------------------------------------------------------- */
+/* ---- the object ----------------------------------------------------------------------------- */
 
 static zend_object *create_job(zend_class_entry *ce)
 {
@@ -114,7 +129,7 @@ ZEND_METHOD(JobQueue_Job, __construct)
     ZEND_PARSE_PARAMETERS_NONE();
 }
 
-/* ---- ending it --------------------------------------------------------------------------------------------- */
+/* ---- ending it ------------------------------------------------------------------------------ */
 
 static php_jobq_job *this_job(zval *self)
 {
@@ -142,7 +157,8 @@ static php_jobq_job *undecided(zval *self, const char *method)
         return NULL;
     }
     if (job->decided) {
-        php_jobq_throw_logic("%s(): the job's end is decided already (%s)", method, jobq_ending_word(job->decision));
+        php_jobq_throw_logic("%s(): the job's end is decided already (%s)", method,
+                             jobq_ending_word(job->decision));
         return NULL;
     }
     return job;
@@ -209,7 +225,9 @@ static php_jobq_job *reserved_only(zval *self, const char *method)
 {
     php_jobq_job *job = undecided(self, method);
     if (job && job->kind != PHP_JOBQ_RESERVED) {
-        php_jobq_throw_logic("%s() is for jobs of Queue::reserve(); a handler returns, throws, or calls release(), fail() or delete()", method);
+        php_jobq_throw_logic("%s() is for jobs of Queue::reserve(); a handler returns, throws, or "
+                             "calls release(), fail() or delete()",
+                             method);
         return NULL;
     }
     return job;
@@ -248,7 +266,7 @@ ZEND_METHOD(JobQueue_Job, retry)
     decide(job, JOBQ_ENDED_FAILED, no_delay ? -1 : ms);
 }
 
-/* ---- while it runs -------------------------------------------------------------------------------------------- */
+/* ---- while it runs -------------------------------------------------------------------------- */
 
 ZEND_METHOD(JobQueue_Job, defer)
 {

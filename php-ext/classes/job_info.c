@@ -9,20 +9,58 @@
 zend_class_entry *php_jobq_ce_job_info;
 
 /* The declared properties in the order of the stub. */
-enum { P_ID, P_NAME, P_QUEUE, P_VERSION, P_STATE, P_ATTEMPT, P_FAILURES, P_CRASHES, P_RELEASES, P_DELIVERIES, P_LOSSES, P_PRIORITY,
-    P_PAYLOAD, P_PAYLOAD_ERROR, P_CONTEXT, P_OPTIONS, P_ENQUEUED_AT, P_AVAILABLE_AT, P_RESERVED_UNTIL, P_RESERVED_BY, P_DIED_AT,
-    P_REASON, P_LAST_ERROR, P_HISTORY };
-
-static const struct { uint32_t property; jobq_info_text_field field; } texts[] = {
-    { P_ID, JOBQ_INFO_ID }, { P_NAME, JOBQ_INFO_NAME }, { P_QUEUE, JOBQ_INFO_QUEUE },
-    { P_RESERVED_BY, JOBQ_INFO_RESERVED_BY }, { P_REASON, JOBQ_INFO_REASON },
+enum {
+    P_ID,
+    P_NAME,
+    P_QUEUE,
+    P_VERSION,
+    P_STATE,
+    P_ATTEMPT,
+    P_FAILURES,
+    P_CRASHES,
+    P_RELEASES,
+    P_DELIVERIES,
+    P_LOSSES,
+    P_PRIORITY,
+    P_PAYLOAD,
+    P_PAYLOAD_ERROR,
+    P_CONTEXT,
+    P_OPTIONS,
+    P_ENQUEUED_AT,
+    P_AVAILABLE_AT,
+    P_RESERVED_UNTIL,
+    P_RESERVED_BY,
+    P_DIED_AT,
+    P_REASON,
+    P_LAST_ERROR,
+    P_HISTORY
 };
-static const struct { uint32_t property; jobq_info_number_field field; bool time; } numbers[] = {
-    { P_VERSION, JOBQ_INFO_VERSION, false }, { P_ATTEMPT, JOBQ_INFO_ATTEMPT, false }, { P_FAILURES, JOBQ_INFO_FAILURES, false },
-    { P_CRASHES, JOBQ_INFO_CRASHES, false }, { P_RELEASES, JOBQ_INFO_RELEASES, false }, { P_DELIVERIES, JOBQ_INFO_DELIVERIES, false },
-    { P_LOSSES, JOBQ_INFO_LOSSES, false }, { P_PRIORITY, JOBQ_INFO_PRIORITY, false }, { P_ENQUEUED_AT, JOBQ_INFO_ENQUEUED_AT_MS, true },
-    { P_AVAILABLE_AT, JOBQ_INFO_AVAILABLE_AT_MS, true }, { P_RESERVED_UNTIL, JOBQ_INFO_RESERVED_UNTIL_MS, true },
-    { P_DIED_AT, JOBQ_INFO_DIED_AT_MS, true },
+
+static const struct {
+    uint32_t property;
+    jobq_info_text_field field;
+} texts[] = {
+    {P_ID, JOBQ_INFO_ID},         {P_NAME, JOBQ_INFO_NAME},
+    {P_QUEUE, JOBQ_INFO_QUEUE},   {P_RESERVED_BY, JOBQ_INFO_RESERVED_BY},
+    {P_REASON, JOBQ_INFO_REASON},
+};
+static const struct {
+    uint32_t property;
+    jobq_info_number_field field;
+    bool time;
+} numbers[] = {
+    {P_VERSION, JOBQ_INFO_VERSION, false},
+    {P_ATTEMPT, JOBQ_INFO_ATTEMPT, false},
+    {P_FAILURES, JOBQ_INFO_FAILURES, false},
+    {P_CRASHES, JOBQ_INFO_CRASHES, false},
+    {P_RELEASES, JOBQ_INFO_RELEASES, false},
+    {P_DELIVERIES, JOBQ_INFO_DELIVERIES, false},
+    {P_LOSSES, JOBQ_INFO_LOSSES, false},
+    {P_PRIORITY, JOBQ_INFO_PRIORITY, false},
+    {P_ENQUEUED_AT, JOBQ_INFO_ENQUEUED_AT_MS, true},
+    {P_AVAILABLE_AT, JOBQ_INFO_AVAILABLE_AT_MS, true},
+    {P_RESERVED_UNTIL, JOBQ_INFO_RESERVED_UNTIL_MS, true},
+    {P_DIED_AT, JOBQ_INFO_DIED_AT_MS, true},
 };
 
 ZEND_METHOD(JobQueue_JobInfo, __construct)
@@ -107,7 +145,9 @@ static void init_options(zend_object *object, const jobq_info *info)
         zend_long whole;
         double number;
         zval one;
-        zend_uchar type = strcmp(name, "unique") == 0 ? 0 : is_numeric_string(value, strlen(value), &whole, &number, false);
+        zend_uchar type = strcmp(name, "unique") == 0
+                              ? 0
+                              : is_numeric_string(value, strlen(value), &whole, &number, false);
         if (type == IS_LONG) {
             ZVAL_LONG(&one, whole);
         } else if (type == IS_DOUBLE) {
@@ -115,7 +155,8 @@ static void init_options(zend_object *object, const jobq_info *info)
         } else {
             ZVAL_STRING(&one, value);
         }
-        zend_hash_str_update(Z_ARRVAL(list), spelled, php_jobq_camel(name, spelled, sizeof(spelled)), &one);
+        zend_hash_str_update(Z_ARRVAL(list), spelled,
+                             php_jobq_camel(name, spelled, sizeof(spelled)), &one);
     }
     php_jobq_init_property(object, P_OPTIONS, &list);
 }
@@ -150,7 +191,9 @@ static void init_history(zend_object *object, const jobq_info *info)
     int64_t started, ended;
     const char *worker, *outcome, *class_name, *message;
     array_init(&history);
-    for (size_t i = 0; jobq_info_attempt(info, i, &started, &ended, &worker, &outcome, &class_name, &message); i++) {
+    for (size_t i = 0;
+         jobq_info_attempt(info, i, &started, &ended, &worker, &outcome, &class_name, &message);
+         i++) {
         zval entry, time;
         array_init_size(&entry, 6);
         php_jobq_time_from_ms(&time, started);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a middleware gets as $next: a Closure bound to a hidden object that knows the place in the chain.
+ * What a middleware gets as $next: a Closure bound to a hidden object that knows the place in the
+ * chain.
  */
 #include "php_jobqueue.h"
 
@@ -54,7 +55,8 @@ void php_jobq_next_make(zval *out, php_jobq_attempt *a, uint32_t position, zval 
     next->position = position;
     ZVAL_COPY(&next->payload, payload);
     ZVAL_COPY(&next->job, &a->object);
-    zend_function *invoke = zend_hash_str_find_ptr(&php_jobq_ce_next->function_table, "__invoke", sizeof("__invoke") - 1);
+    zend_function *invoke = zend_hash_str_find_ptr(&php_jobq_ce_next->function_table, "__invoke",
+                                                   sizeof("__invoke") - 1);
     zend_create_fake_closure(out, invoke, php_jobq_ce_next, php_jobq_ce_next, &self);
     zval_ptr_dtor(&self);
 }
@@ -77,7 +79,8 @@ ZEND_METHOD(JobQueue_Next, __invoke)
         php_jobq_throw_logic("$next() was called after the job had ended");
         RETURN_THROWS();
     }
-    php_jobq_chain_run(next->attempt, next->position, payload ? payload : &next->payload, return_value);
+    php_jobq_chain_run(next->attempt, next->position, payload ? payload : &next->payload,
+                       return_value);
 }
 
 void php_jobq_register_next(void)

@@ -54,7 +54,8 @@ ZEND_METHOD(JobQueue_BigInt, __construct)
         Z_PARAM_STR_OR_LONG(text, number)
     ZEND_PARSE_PARAMETERS_END();
     if (text && !is_decimal(ZSTR_VAL(text), ZSTR_LEN(text))) {
-        php_jobq_throw_usage("a BigInt is written in decimal digits, without blanks or leading zeros");
+        php_jobq_throw_usage(
+            "a BigInt is written in decimal digits, without blanks or leading zeros");
         RETURN_THROWS();
     }
     text = text ? zend_string_copy(text) : zend_long_to_str(number);

@@ -11,13 +11,16 @@ zend_result php_jobq_message_fill(jobq_message *m, zval *job, zval *payload)
     ZVAL_DEREF(job);
     if (Z_TYPE_P(job) == IS_OBJECT) {
         if (payload && Z_TYPE_P(payload) != IS_NULL) {
-            php_jobq_throw_usage("a job object carries its own payload: give either the object or a name and a payload");
+            php_jobq_throw_usage("a job object carries its own payload: give either the object or "
+                                 "a name and a payload");
             return FAILURE;
         }
         return php_jobq_as_job_fill(m, Z_OBJ_P(job));
     }
     if (Z_TYPE_P(job) != IS_STRING) {
-        php_jobq_throw_type("a job is a name or an object of a class with #[JobQueue\\AsJob], %s given", zend_zval_type_name(job));
+        php_jobq_throw_type(
+            "a job is a name or an object of a class with #[JobQueue\\AsJob], %s given",
+            zend_zval_type_name(job));
         return FAILURE;
     }
     if (jobq_message_set_name(m, Z_STRVAL_P(job), Z_STRLEN_P(job)) < 0) {
@@ -32,20 +35,23 @@ zend_result php_jobq_message_context(jobq_message *m, HashTable *context)
     zend_string *key;
     zend_ulong index;
     zval *value;
-    ZEND_HASH_FOREACH_KEY_VAL(context, index, key, value) {
+    ZEND_HASH_FOREACH_KEY_VAL (context, index, key, value) {
         char digits[MAX_LENGTH_OF_LONG + 1];
         ZVAL_DEREF(value);
         int n = key ? 0 : snprintf(digits, sizeof(digits), ZEND_LONG_FMT, (zend_long)index);
         const char *name = key ? ZSTR_VAL(key) : digits;
         if (Z_TYPE_P(value) != IS_STRING) {
-            php_jobq_throw_type("context: the value of \"%s\" must be a string, %s given", name, zend_zval_type_name(value));
+            php_jobq_throw_type("context: the value of \"%s\" must be a string, %s given", name,
+                                zend_zval_type_name(value));
             return FAILURE;
         }
-        if (jobq_message_add_context(m, name, key ? ZSTR_LEN(key) : (size_t)n, Z_STRVAL_P(value), Z_STRLEN_P(value)) < 0) {
+        if (jobq_message_add_context(m, name, key ? ZSTR_LEN(key) : (size_t)n, Z_STRVAL_P(value),
+                                     Z_STRLEN_P(value)) < 0) {
             php_jobq_throw_last();
             return FAILURE;
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return SUCCESS;
 }
 
@@ -64,8 +70,9 @@ void php_jobq_fire_pushed(php_jobq_queue *queue, const jobq_message *m, zval *jo
         add_assoc_str(&data, "name", zend_string_copy(Z_OBJCE_P(job)->name));
     }
     int status = 0;
-    php_jobq_outcome outcome = php_jobq_fire(&queue->listeners, "job.pushed", NULL, NULL, 0, jobq_queue_connection(queue->queue), &data,
-                                             false, &status);
+    php_jobq_outcome outcome =
+        php_jobq_fire(&queue->listeners, "job.pushed", NULL, NULL, 0,
+                      jobq_queue_connection(queue->queue), &data, false, &status);
     zval_ptr_dtor(&data);
     if (outcome == PHP_JOBQ_FATAL) {
         zend_bailout();
@@ -75,9 +82,16 @@ void php_jobq_fire_pushed(php_jobq_queue *queue, const jobq_message *m, zval *jo
     }
 }
 
-/* The parameters behind the payload, in the order of the stub; context is none of the library's options. */
-static const char *const names[] = { "queue", "delay", "at", "priority", "id", "version", "unique", "tries", "timeout", "backoff" };
-enum { FIRST = 2, OPTIONS = sizeof(names) / sizeof(names[0]), CONTEXT = FIRST + OPTIONS, PARAMETERS };
+/* The parameters behind the payload, in the order of the stub; context is none of the library's
+ * options. */
+static const char *const names[] = {"queue",   "delay",  "at",    "priority", "id",
+                                    "version", "unique", "tries", "timeout",  "backoff"};
+enum {
+    FIRST = 2,
+    OPTIONS = sizeof(names) / sizeof(names[0]),
+    CONTEXT = FIRST + OPTIONS,
+    PARAMETERS
+};
 
 /* The stub's types, one letter each: s string, n number, i integer, d date, b backoff. */
 static const char kinds[OPTIONS + 1] = "sndisisinb";
@@ -92,16 +106,21 @@ static bool fits(char kind, const zval *value)
     case 'n':
         return Z_TYPE_P(value) == IS_LONG || Z_TYPE_P(value) == IS_DOUBLE;
     case 'd':
-        return Z_TYPE_P(value) == IS_OBJECT && instanceof_function(Z_OBJCE_P(value), php_date_get_interface_ce());
+        return Z_TYPE_P(value) == IS_OBJECT &&
+               instanceof_function(Z_OBJCE_P(value), php_date_get_interface_ce());
     default:
-        return Z_TYPE_P(value) == IS_LONG || Z_TYPE_P(value) == IS_DOUBLE || Z_TYPE_P(value) == IS_STRING || Z_TYPE_P(value) == IS_ARRAY;
+        return Z_TYPE_P(value) == IS_LONG || Z_TYPE_P(value) == IS_DOUBLE ||
+               Z_TYPE_P(value) == IS_STRING || Z_TYPE_P(value) == IS_ARRAY;
     }
 }
 
 static const char *kind_text(char kind)
 {
-    return kind == 's' ? "?string" : kind == 'i' ? "?int" : kind == 'n' ? "int|float|null" : kind == 'd' ? "?DateTimeInterface"
-                                                                                               : "int|float|array|string|null";
+    return kind == 's'   ? "?string"
+           : kind == 'i' ? "?int"
+           : kind == 'n' ? "int|float|null"
+           : kind == 'd' ? "?DateTimeInterface"
+                         : "int|float|array|string|null";
 }
 
 /* Positional and named parameters arrive alike: one slot each, null or undefined when not given. */
@@ -114,7 +133,8 @@ static zend_result set_options(jobq_conf *conf, zval *arguments, uint32_t count)
             continue;
         }
         if (!fits(kinds[i], value)) {
-            zend_argument_type_error(FIRST + i + 1, "must be of type %s, %s given", kind_text(kinds[i]), zend_zval_type_name(value));
+            zend_argument_type_error(FIRST + i + 1, "must be of type %s, %s given",
+                                     kind_text(kinds[i]), zend_zval_type_name(value));
             return FAILURE;
         }
         if (php_jobq_conf_set(conf, names[i], value) == FAILURE) {
@@ -132,13 +152,15 @@ static zend_result set_context(jobq_message *m, zval *arguments, uint32_t count)
     zval *context = arguments + CONTEXT;
     ZVAL_DEREF(context);
     if (Z_TYPE_P(context) != IS_ARRAY) {
-        zend_argument_type_error(CONTEXT + 1, "must be of type array, %s given", zend_zval_type_name(context));
+        zend_argument_type_error(CONTEXT + 1, "must be of type array, %s given",
+                                 zend_zval_type_name(context));
         return FAILURE;
     }
     return php_jobq_message_context(m, Z_ARRVAL_P(context));
 }
 
-/* Options that are no parameters: their own set, because here names are spelled as PHP spells them. */
+/* Options that are no parameters: their own set, because here names are spelled as PHP spells them.
+ */
 zend_result php_jobq_extras_begin(php_jobq_queue *queue)
 {
     if (queue->extras) {
@@ -164,8 +186,10 @@ static zend_result set_extras(php_jobq_queue *queue, jobq_message *m, HashTable 
     if (!extra) {
         return SUCCESS;
     }
-    return php_jobq_extras_begin(queue) == FAILURE || php_jobq_conf_all(queue->extras, extra) == FAILURE ? FAILURE
-                                                                                                         : php_jobq_extras_end(queue, m);
+    return php_jobq_extras_begin(queue) == FAILURE ||
+                   php_jobq_conf_all(queue->extras, extra) == FAILURE
+               ? FAILURE
+               : php_jobq_extras_end(queue, m);
 }
 
 static zend_result fill(php_jobq_queue *queue, zval *arguments, uint32_t count, HashTable *extra)
@@ -173,7 +197,8 @@ static zend_result fill(php_jobq_queue *queue, zval *arguments, uint32_t count, 
     jobq_message *m = queue->message;
     jobq_conf *conf = jobq_message_options(m);
     return php_jobq_message_fill(m, arguments, count > 1 ? arguments + 1 : NULL) == FAILURE ||
-                   set_options(conf, arguments, count) == FAILURE || set_context(m, arguments, count) == FAILURE ||
+                   set_options(conf, arguments, count) == FAILURE ||
+                   set_context(m, arguments, count) == FAILURE ||
                    set_extras(queue, m, extra) == FAILURE
                ? FAILURE
                : SUCCESS;
@@ -184,7 +209,9 @@ ZEND_METHOD(JobQueue_Queue, push)
 {
     uint32_t count = ZEND_NUM_ARGS();
     zval *arguments = ZEND_CALL_ARG(execute_data, 1);
-    HashTable *extra = ZEND_CALL_INFO(execute_data) & ZEND_CALL_HAS_EXTRA_NAMED_PARAMS ? EX(extra_named_params) : NULL;
+    HashTable *extra = ZEND_CALL_INFO(execute_data) & ZEND_CALL_HAS_EXTRA_NAMED_PARAMS
+                           ? EX(extra_named_params)
+                           : NULL;
     if (count < 1 || count > PARAMETERS) {
         zend_wrong_parameters_count_error(1, PARAMETERS);
         RETURN_THROWS();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queue::pushMany (rule B3): any iterable, in bounded chunks, each item judged singly. A generator's
- * exception comes up after the items before it are stored.
+ * Queue::pushMany (rule B3): any iterable, in bounded chunks, each item judged singly. A
+ * generator's exception comes up after the items before it are stored.
  */
 #include "php_jobqueue.h"
 
@@ -9,20 +9,20 @@
 
 typedef struct {
     php_jobq_queue *queue;
-    jobq_message **messages;      /* made as needed, reused from chunk to chunk */
+    jobq_message **messages; /* made as needed, reused from chunk to chunk */
     uint32_t made, used;
-    zval names[JOBQ_PUSH_CHUNK];  /* what messages[i] was made from, for listeners */
+    zval names[JOBQ_PUSH_CHUNK]; /* what messages[i] was made from, for listeners */
     struct {
-        uint32_t message;         /* index, when error is undefined */
+        uint32_t message; /* index, when error is undefined */
         zval error;
     } items[JOBQ_PUSH_CHUNK];
     uint32_t count;
     size_t bytes;
-    zval *on_chunk;               /* NULL: everything is gathered in `results` */
+    zval *on_chunk; /* NULL: everything is gathered in `results` */
     zval results;
 } bulk;
 
-/* ---- one chunk ------------------------------------------------------------------------------------------ */
+/* ---- one chunk ------------------------------------------------------------------------------ */
 
 static void add_result(bulk *b, zval *list, uint32_t i)
 {
@@ -42,12 +42,14 @@ static void add_result(bulk *b, zval *list, uint32_t i)
 static void soften(zval *list)
 {
     zval *value;
-    ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(list), value) {
-        if (Z_TYPE_P(value) == IS_OBJECT && !instanceof_function(Z_OBJCE_P(value), php_jobq_ce_queue_exception)) {
+    ZEND_HASH_FOREACH_VAL (Z_ARRVAL_P(list), value) {
+        if (Z_TYPE_P(value) == IS_OBJECT &&
+            !instanceof_function(Z_OBJCE_P(value), php_jobq_ce_queue_exception)) {
             zend_throw_exception_object(value);
             php_jobq_error_take(value);
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
 }
 
 static void forget_chunk(bulk *b)
@@ -103,7 +105,7 @@ static void flush(bulk *b)
     deliver(b);
 }
 
-/* ---- one item --------------------------------------------------------------------------------------------- */
+/* ---- one item ------------------------------------------------------------------------------- */
 
 static zend_result set_option(php_jobq_queue *queue, jobq_message *m, zend_string *key, zval *value)
 {
@@ -124,22 +126,26 @@ static zend_result fill_from_array(php_jobq_queue *queue, jobq_message *m, HashT
     zend_string *key;
     zend_ulong index;
     if (!name) {
-        php_jobq_throw_usage("a job to push is [name, payload, option: value ...] or a job object; the name is missing");
+        php_jobq_throw_usage("a job to push is [name, payload, option: value ...] or a job object; "
+                             "the name is missing");
         return FAILURE;
     }
-    if (php_jobq_message_fill(m, name, payload) == FAILURE || php_jobq_extras_begin(queue) == FAILURE) {
+    if (php_jobq_message_fill(m, name, payload) == FAILURE ||
+        php_jobq_extras_begin(queue) == FAILURE) {
         return FAILURE;
     }
-    ZEND_HASH_FOREACH_KEY_VAL(item, index, key, value) {
+    ZEND_HASH_FOREACH_KEY_VAL (item, index, key, value) {
         ZVAL_DEREF(value);
         if (key ? set_option(queue, m, key, value) == FAILURE : index > 1) {
             if (!EG(exception)) {
-                php_jobq_throw_usage("a job to push is [name, payload, option: value ...]; nothing is known of element " ZEND_LONG_FMT,
+                php_jobq_throw_usage("a job to push is [name, payload, option: value ...]; nothing "
+                                     "is known of element " ZEND_LONG_FMT,
                                      (zend_long)index);
             }
             return FAILURE;
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
     return php_jobq_extras_end(queue, m);
 }
 
@@ -191,7 +197,7 @@ static void add_item(bulk *b, zval *item)
     }
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------- */
+/* ---- all of them ---------------------------------------------------------------------------- */
 
 static int apply_item(zend_object_iterator *iterator, void *argument)
 {
@@ -210,12 +216,13 @@ static void add_all(bulk *b, zval *jobs)
         return;
     }
     zval *item;
-    ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(jobs), item) {
+    ZEND_HASH_FOREACH_VAL (Z_ARRVAL_P(jobs), item) {
         add_item(b, item);
         if (EG(exception)) {
             return;
         }
-    } ZEND_HASH_FOREACH_END();
+    }
+    ZEND_HASH_FOREACH_END();
 }
 
 static void finish(bulk *b, zval *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queue: the object, and what looks at a store or takes from it. Pushing: push.c, push_many.c; dead jobs:
- * dead.c.
+ * Queue: the object, and what looks at a store or takes from it. Pushing: push.c, push_many.c; dead
+ * jobs: dead.c.
  */
 #include "php_jobqueue.h"
 
@@ -86,13 +86,14 @@ ZEND_METHOD(JobQueue_Queue, __construct)
     jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_CONNECTION, JOBQ_STYLE_CAMEL);
     if (!conf || !(queue->message = queue->message ? queue->message : jobq_message_new())) {
         php_jobq_throw_last();
-    } else if (php_jobq_conf_all(conf, options) == SUCCESS && jobq_queue_new(dsn, conf, &queue->queue) < 0) {
+    } else if (php_jobq_conf_all(conf, options) == SUCCESS &&
+               jobq_queue_new(dsn, conf, &queue->queue) < 0) {
         php_jobq_throw_last();
     }
     jobq_conf_free(conf);
 }
 
-/* ---- taking ------------------------------------------------------------------------------------------------ */
+/* ---- taking --------------------------------------------------------------------------------- */
 
 static zend_result decode_reserved(jobq_job *job, zval *payload)
 {
@@ -112,7 +113,8 @@ static zend_result decode_reserved(jobq_job *job, zval *payload)
     return FAILURE;
 }
 
-static void reserve(php_jobq_queue *queue, zval *self, const php_jobq_names *names, int64_t lease_ms, zval *return_value)
+static void reserve(php_jobq_queue *queue, zval *self, const php_jobq_names *names,
+                    int64_t lease_ms, zval *return_value)
 {
     for (;;) {
         jobq_job *job = NULL;
@@ -146,14 +148,15 @@ ZEND_METHOD(JobQueue_Queue, reserve)
         Z_PARAM_DOUBLE(lease)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
-    if (!queue || php_jobq_seconds(lease, "lease", &lease_ms) == FAILURE || php_jobq_names_read(&names, list, text) == FAILURE) {
+    if (!queue || php_jobq_seconds(lease, "lease", &lease_ms) == FAILURE ||
+        php_jobq_names_read(&names, list, text) == FAILURE) {
         RETURN_THROWS();
     }
     reserve(queue, ZEND_THIS, &names, lease_ms, return_value);
     php_jobq_names_free(&names);
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------------- */
+/* ---- looking -------------------------------------------------------------------------------- */
 
 static zend_result make_stats(php_jobq_queue *queue, const char *name, size_t n, zval *out)
 {
@@ -235,7 +238,8 @@ ZEND_METHOD(JobQueue_Queue, counters)
         if (!name) {
             break;
         }
-        zend_hash_str_update(Z_ARRVAL_P(return_value), spelled, php_jobq_camel(name, spelled, sizeof(spelled)), &value);
+        zend_hash_str_update(Z_ARRVAL_P(return_value), spelled,
+                             php_jobq_camel(name, spelled, sizeof(spelled)), &value);
     }
 }
 
@@ -262,7 +266,7 @@ ZEND_METHOD(JobQueue_Queue, find)
     jobq_info_free(info);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------ */
+/* ---- the rest ------------------------------------------------------------------------------- */
 
 ZEND_METHOD(JobQueue_Queue, on)
 {

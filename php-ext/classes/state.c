@@ -10,11 +10,12 @@
 
 zend_class_entry *php_jobq_ce_state;
 
-static const char *const case_names[JOBQ_STATES] = { "Ready", "Delayed", "Reserved", "Done", "Dead" };
+static const char *const case_names[JOBQ_STATES] = {"Ready", "Delayed", "Reserved", "Done", "Dead"};
 
 void php_jobq_state_make(zval *out, jobq_state state)
 {
-    zend_object *one = zend_enum_get_case_cstr(php_jobq_ce_state, case_names[state < JOBQ_STATES ? state : JOBQ_DEAD]);
+    zend_object *one = zend_enum_get_case_cstr(php_jobq_ce_state,
+                                               case_names[state < JOBQ_STATES ? state : JOBQ_DEAD]);
     ZVAL_OBJ_COPY(out, one);
 }
 

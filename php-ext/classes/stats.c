@@ -11,7 +11,8 @@
 zend_class_entry *php_jobq_ce_stats;
 
 /* Property i of the class and its name in JSON. */
-static const char *const json_names[] = { "queue", "ready", "delayed", "reserved", "dead", "backlog", "oldest_ready_age" };
+static const char *const json_names[] = {"queue", "ready",   "delayed",         "reserved",
+                                         "dead",  "backlog", "oldest_ready_age"};
 
 ZEND_METHOD(JobQueue_Stats, __construct)
 {

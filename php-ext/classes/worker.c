@@ -9,7 +9,7 @@
 zend_class_entry *php_jobq_ce_worker;
 static zend_object_handlers object_handlers;
 
-/* ---- the object ------------------------------------------------------------------------------------------ */
+/* ---- the object ----------------------------------------------------------------------------- */
 
 static zend_object *create_worker(zend_class_entry *ce)
 {
@@ -65,7 +65,8 @@ php_jobq_worker *php_jobq_worker_get(zval *object)
 
 static HashTable *named_of(zend_execute_data *execute_data)
 {
-    return ZEND_CALL_INFO(execute_data) & ZEND_CALL_HAS_EXTRA_NAMED_PARAMS ? EX(extra_named_params) : NULL;
+    return ZEND_CALL_INFO(execute_data) & ZEND_CALL_HAS_EXTRA_NAMED_PARAMS ? EX(extra_named_params)
+                                                                           : NULL;
 }
 
 /* Options in PHP's spelling; NULL: thrown. */
@@ -106,7 +107,7 @@ ZEND_METHOD(JobQueue_Worker, __construct)
     jobq_conf_free(conf);
 }
 
-/* ---- handlers ---------------------------------------------------------------------------------------------- */
+/* ---- handlers ------------------------------------------------------------------------------- */
 
 static bool has_method(zend_class_entry *ce, const char *name, size_t n)
 {
@@ -119,7 +120,8 @@ static bool check_handler(php_jobq_worker *worker, zval *handler)
         return true;
     }
     if (Z_TYPE_P(handler) != IS_STRING) {
-        zend_argument_type_error(2, "must be of type callable|string, %s given", zend_zval_type_name(handler));
+        zend_argument_type_error(2, "must be of type callable|string, %s given",
+                                 zend_zval_type_name(handler));
         return false;
     }
     zend_class_entry *ce = zend_lookup_class(Z_STR_P(handler));
@@ -127,24 +129,29 @@ static bool check_handler(php_jobq_worker *worker, zval *handler)
         return false;
     }
     if (!ce && Z_TYPE(worker->resolver) == IS_UNDEF) {
-        php_jobq_throw_usage("handler \"%s\" is neither a function nor a class (names of a container: set the resolver first)", Z_STRVAL_P(handler));
+        php_jobq_throw_usage("handler \"%s\" is neither a function nor a class (names of a "
+                             "container: set the resolver first)",
+                             Z_STRVAL_P(handler));
         return false;
     }
     if (ce && !has_method(ce, ZEND_STRL("handle")) && !has_method(ce, ZEND_STRL("__invoke"))) {
-        php_jobq_throw_usage("handler class %s has neither handle() nor __invoke()", ZSTR_VAL(ce->name));
+        php_jobq_throw_usage("handler class %s has neither handle() nor __invoke()",
+                             ZSTR_VAL(ce->name));
         return false;
     }
     return true;
 }
 
 /* Tells the library and remembers it under the same index. Frees the conf. */
-static zend_result add_handler(php_jobq_worker *worker, zend_string *name, zend_long version, zval *callable, zend_class_entry *as_job,
-                               jobq_conf *conf)
+static zend_result add_handler(php_jobq_worker *worker, zend_string *name, zend_long version,
+                               zval *callable, zend_class_entry *as_job, jobq_conf *conf)
 {
     int rc = 0;
     if (version < 1 || version > INT32_MAX) {
-        php_jobq_throw_usage("version must be between 1 and 2147483647, " ZEND_LONG_FMT " given", version);
-    } else if ((rc = jobq_worker_handle(worker->worker, ZSTR_VAL(name), ZSTR_LEN(name), (int)version, conf)) < 0) {
+        php_jobq_throw_usage("version must be between 1 and 2147483647, " ZEND_LONG_FMT " given",
+                             version);
+    } else if ((rc = jobq_worker_handle(worker->worker, ZSTR_VAL(name), ZSTR_LEN(name),
+                                        (int)version, conf)) < 0) {
         php_jobq_throw_last();
     }
     jobq_conf_free(conf);
@@ -153,7 +160,8 @@ static zend_result add_handler(php_jobq_worker *worker, zend_string *name, zend_
     }
     if (worker->handler_count == worker->handler_room) {
         worker->handler_room = worker->handler_room ? worker->handler_room * 2 : 8;
-        worker->handlers = safe_erealloc(worker->handlers, worker->handler_room, sizeof(*worker->handlers), 0);
+        worker->handlers =
+            safe_erealloc(worker->handlers, worker->handler_room, sizeof(*worker->handlers), 0);
     }
     php_jobq_handler *handler = &worker->handlers[worker->handler_count++];
     handler->name = zend_string_copy(name);
@@ -187,7 +195,7 @@ ZEND_METHOD(JobQueue_Worker, handle)
 }
 
 /* Read when the job runs, not when it is pushed (rule B2). */
-static const int handler_fields[] = { PHP_JOBQ_AS_TRIES, PHP_JOBQ_AS_TIMEOUT, PHP_JOBQ_AS_BACKOFF };
+static const int handler_fields[] = {PHP_JOBQ_AS_TRIES, PHP_JOBQ_AS_TIMEOUT, PHP_JOBQ_AS_BACKOFF};
 
 static zend_result register_class(php_jobq_worker *worker, zend_string *class_name)
 {
@@ -210,7 +218,8 @@ static zend_result register_class(php_jobq_worker *worker, zend_string *class_na
     for (size_t i = 0; conf && i < sizeof(handler_fields) / sizeof(handler_fields[0]); i++) {
         zval value;
         ZVAL_COPY_VALUE(&value, &entry->fields[handler_fields[i]]);
-        if (Z_TYPE(value) > IS_NULL && php_jobq_conf_set(conf, php_jobq_as_words[handler_fields[i]], &value) == FAILURE) {
+        if (Z_TYPE(value) > IS_NULL &&
+            php_jobq_conf_set(conf, php_jobq_as_words[handler_fields[i]], &value) == FAILURE) {
             jobq_conf_free(conf);
             return FAILURE;
         }
@@ -218,9 +227,10 @@ static zend_result register_class(php_jobq_worker *worker, zend_string *class_na
     zval name;
     const zval *version = &entry->fields[PHP_JOBQ_AS_VERSION];
     ZVAL_STR(&name, ce->name);
-    return !conf ? FAILURE
-                 : add_handler(worker, Z_STR(entry->fields[PHP_JOBQ_AS_NAME]), Z_TYPE_P(version) == IS_LONG ? Z_LVAL_P(version) : 1, &name,
-                               ce, conf);
+    return !conf
+               ? FAILURE
+               : add_handler(worker, Z_STR(entry->fields[PHP_JOBQ_AS_NAME]),
+                             Z_TYPE_P(version) == IS_LONG ? Z_LVAL_P(version) : 1, &name, ce, conf);
 }
 
 ZEND_METHOD(JobQueue_Worker, register)
@@ -233,7 +243,8 @@ ZEND_METHOD(JobQueue_Worker, register)
     php_jobq_worker *worker = php_jobq_worker_get(ZEND_THIS);
     for (uint32_t i = 0; worker && i < n; i++) {
         if (Z_TYPE(classes[i]) != IS_STRING) {
-            zend_argument_type_error(i + 1, "must be of type string, %s given", zend_zval_type_name(&classes[i]));
+            zend_argument_type_error(i + 1, "must be of type string, %s given",
+                                     zend_zval_type_name(&classes[i]));
         } else {
             register_class(worker, Z_STR(classes[i]));
         }
@@ -254,10 +265,13 @@ ZEND_METHOD(JobQueue_Worker, resolver)
     if (!worker) {
         RETURN_THROWS();
     }
-    bool container = Z_TYPE_P(resolver) == IS_OBJECT && has_method(Z_OBJCE_P(resolver), ZEND_STRL("has")) &&
+    bool container = Z_TYPE_P(resolver) == IS_OBJECT &&
+                     has_method(Z_OBJCE_P(resolver), ZEND_STRL("has")) &&
                      has_method(Z_OBJCE_P(resolver), ZEND_STRL("get"));
     if (!container && !zend_is_callable(resolver, 0, NULL)) {
-        zend_argument_type_error(1, "must be a callable or a container with has() and get(), %s given", zend_zval_type_name(resolver));
+        zend_argument_type_error(1,
+                                 "must be a callable or a container with has() and get(), %s given",
+                                 zend_zval_type_name(resolver));
         RETURN_THROWS();
     }
     zval_ptr_dtor(&worker->resolver);
@@ -279,7 +293,8 @@ ZEND_METHOD(JobQueue_Worker, middleware)
     }
     for (uint32_t i = 0; i < n; i++) {
         if (!zend_is_callable(&list[i], 0, NULL)) {
-            zend_argument_type_error(i + 1, "must be of type callable, %s given", zend_zval_type_name(&list[i]));
+            zend_argument_type_error(i + 1, "must be of type callable, %s given",
+                                     zend_zval_type_name(&list[i]));
             RETURN_THROWS();
         }
     }
@@ -303,7 +318,8 @@ ZEND_METHOD(JobQueue_Worker, on)
         Z_PARAM_FUNC(fci, fcc)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_worker *worker = php_jobq_worker_get(ZEND_THIS);
-    if (!worker || php_jobq_listen(&worker->listeners, event, &fci.function_name, false) == FAILURE) {
+    if (!worker ||
+        php_jobq_listen(&worker->listeners, event, &fci.function_name, false) == FAILURE) {
         RETURN_THROWS();
     }
     if (jobq_worker_listen(worker->worker, ZSTR_VAL(event)) < 0) {
@@ -313,7 +329,7 @@ ZEND_METHOD(JobQueue_Worker, on)
     RETURN_OBJ_COPY(Z_OBJ_P(ZEND_THIS));
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 ZEND_METHOD(JobQueue_Worker, run)
 {
@@ -396,7 +412,8 @@ ZEND_METHOD(JobQueue_Worker, statistics)
         if (!name) {
             break;
         }
-        zend_hash_str_update(Z_ARRVAL_P(return_value), spelled, php_jobq_camel(name, spelled, sizeof(spelled)), &value);
+        zend_hash_str_update(Z_ARRVAL_P(return_value), spelled,
+                             php_jobq_camel(name, spelled, sizeof(spelled)), &value);
     }
 }
 

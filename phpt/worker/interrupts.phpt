@@ -2,12 +2,12 @@
 Interrupts in hot loops with opcache and JIT: many time limits, no wrong frame, the next job untouched (case B070)
 --EXTENSIONS--
 jobqueue
+opcache
 --SKIPIF--
 <?php
-if (!is_file(ini_get('extension_dir') . '/opcache.so')) die('skip no opcache');
+if (getenv('JOBQUEUE_SANITIZED') || getenv('USE_ZEND_ALLOC') === '0') die('skip JIT code under a checker');
 ?>
 --INI--
-zend_extension=opcache
 opcache.enable_cli=1
 opcache.jit=tracing
 opcache.jit_buffer_size=16M

@@ -2,6 +2,8 @@
 Memory of a child stays flat over many jobs of every kind (case B144; tests/bench/leak.php does a million)
 --EXTENSIONS--
 jobqueue
+--SKIPIF--
+<?php if (getenv('JOBQUEUE_SANITIZED') || getenv('USE_ZEND_ALLOC') === '0') die('skip memory is not PHP\'s own here'); ?>
 --INI--
 error_log=/dev/null
 --FILE--

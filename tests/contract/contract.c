@@ -162,15 +162,15 @@ static void test_b6_unique_key_and_death(void **state)
     push_item(&first);
     settle_op("w", reserve_one("w", "q", "first"), JOBQ_OP_DEAD);
     assert_int_equal(push_item(&second), 0);
-    assert_code(jobq__store_mend(store, JOBQ_MEND_RETRY, TEXT("first"), true), JOBQ_EEXISTS);
-    assert_code(jobq__store_mend(store, JOBQ_MEND_RETRY, TEXT("first"), false), JOBQ_EEXISTS);
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "first", true), JOBQ_EEXISTS);
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "first", false), JOBQ_EEXISTS);
     assert_said("second");
     assert_int_equal(find_job("first")->state, 4);
     settle_op("w", reserve_one("w", "q", "second"), JOBQ_OP_DONE);
-    assert_ok(jobq__store_mend(store, JOBQ_MEND_RETRY, TEXT("first"), false));
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "first", false), 0);
     assert_int_equal(push_item(&third), 1);
     settle_op("w", reserve_one("w", "q", "first"), JOBQ_OP_DEAD);
-    assert_ok(jobq__store_mend(store, JOBQ_MEND_FORGET, TEXT("first"), false));
+    assert_int_equal(mend_job(store, JOBQ_MEND_FORGET, "first", false), 0);
     assert_int_equal(push_item(&third), 0);
 }
 
@@ -282,7 +282,7 @@ static void test_a5_large_and_binary_bodies(void **state)
         assert_true(jobq__slice_equal(r->body, item.body));
         assert_int_equal(settle_op("w", r, round == 1 ? JOBQ_OP_DEAD : JOBQ_OP_BACK), 0);
         if (round == 1)
-            assert_ok(jobq__store_mend(store, JOBQ_MEND_RETRY, item.id, false));
+            assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, item.id.p, false), 0);
     }
     jobq__free(body);
 }
@@ -1077,12 +1077,12 @@ static void test_f4_retry_and_forget(void **state)
     settle_with("w", &s);
     enqueued = find_job("a")->enqueued_at_ms;
     jobq__clock_shift(60000, 60000);
-    assert_code(jobq__store_mend(store, JOBQ_MEND_RETRY, TEXT("waiting"), false), JOBQ_ENOTFOUND);
-    assert_code(jobq__store_mend(store, JOBQ_MEND_FORGET, TEXT("waiting"), false), JOBQ_ENOTFOUND);
-    assert_code(jobq__store_mend(store, JOBQ_MEND_RETRY, TEXT("unknown"), false), JOBQ_ENOTFOUND);
-    assert_ok(jobq__store_mend(store, JOBQ_MEND_RETRY, TEXT("a"), true)); /* dry run */
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "waiting", false), JOBQ_ENOTFOUND);
+    assert_int_equal(mend_job(store, JOBQ_MEND_FORGET, "waiting", false), JOBQ_ENOTFOUND);
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "unknown", false), JOBQ_ENOTFOUND);
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "a", true), 0); /* dry run */
     assert_int_equal(find_job("a")->state, 4);
-    assert_ok(jobq__store_mend(store, JOBQ_MEND_RETRY, TEXT("a"), false));
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "a", false), 0);
     r = find_job("a");
     assert_int_equal(r->state, 0);
     assert_int_equal(r->counters.failures, 0);
@@ -1096,7 +1096,7 @@ static void test_f4_retry_and_forget(void **state)
     expect_ids("waiting a");
     assert_int_equal(got.last->fence, 2);
     settle_op("w", got.last, JOBQ_OP_DEAD);
-    assert_ok(jobq__store_mend(store, JOBQ_MEND_FORGET, TEXT("a"), false));
+    assert_int_equal(mend_job(store, JOBQ_MEND_FORGET, "a", false), 0);
     assert_null(find_job("a"));
     push_job("a", "q"); /* the id is free again, without the old one's history */
     assert_int_equal(find_job("a")->history_count, 0);

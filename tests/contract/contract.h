@@ -39,6 +39,8 @@ size_t reserve_jobs(const char *worker, const char *queue, size_t want);
 jobq_record *reserve_one(const char *worker, const char *queue, const char *id);
 jobq_settlement settlement(const jobq_record *record, int op);
 int settle_with(const char *worker, jobq_settlement *s); /* its result */
+/* Mends one dead job with the store given; its result. */
+int mend_job(jobq__store *where, int what, const char *id, bool dry_run);
 int settle_op(const char *worker, const jobq_record *record, int op);
 void expect_ids(const char *ids);            /* of `got`, in order: "a b c" */
 jobq_maintenance maintain_all(void);         /* limit 1000, take back, loss cap 10 */

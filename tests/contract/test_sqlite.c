@@ -825,7 +825,7 @@ static void model_mend(model *m)
 
     model_id(id, dice(m, MODEL_JOBS));
     for (int s = 0; s < 2; s++)
-        rc[s] = jobq__store_mend(turn(m, s), what, TEXT(id), false);
+        rc[s] = mend_job(turn(m, s), what, id, false);
     assert_int_equal(rc[0], rc[1]);
 }
 

@@ -146,3 +146,13 @@ jobq_counts count_jobs(const char *queue)
     assert_ok(jobq__store_counts(store, TEXT(queue), &counts));
     return counts;
 }
+
+int mend_job(jobq__store *where, int what, const char *id, bool dry_run)
+{
+    jobq_slice ids[] = {TEXT(id)};
+    int result = JOBQ_EBUG;
+    jobq_mending m = {.what = what, .dry_run = dry_run, .ids = ids, .count = 1, .results = &result};
+
+    assert_ok(jobq__store_mend(where, &m));
+    return result;
+}

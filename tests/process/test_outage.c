@@ -189,6 +189,34 @@ static void test_lease_lost(void **state)
     assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
 }
 
+static void make_anew(pool *p)
+{
+    char wal[300], shm[300];
+
+    snprintf(wal, sizeof(wal), "%s-wal", p->db);
+    snprintf(shm, sizeof(shm), "%s-shm", p->db);
+    jobq_queue_disconnect(p->queue);
+    unlink(p->db);
+    unlink(wal);
+    unlink(shm);
+}
+
+/* Rule K2: an idle worker whose file vanished finds the new one, not only at its next renewal. */
+static void test_file_replaced(void **state)
+{
+    pool *p = *state;
+
+    pool_push(p, "note", 0, NULL);
+    pool_start(p, "processes=1 lease=600");
+    wait_until(pool_ledger(p, "end note") == 1, 10);
+    wait_until(pool_stat(p, JOBQ_STAT_BACKLOG) == 0, 10);
+    make_anew(p);
+    pool_push(p, "note", 0, NULL);
+    wait_until(pool_ledger(p, "end note") == 2, 20);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 10), 0);
+}
+
 /* Rule H2. */
 static void test_pause_gives_back(void **state)
 {
@@ -213,7 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_results_survive_an_outage), TEST(test_gives_up), TEST(test_term_while_away), TEST(test_short_beside_long),
-        TEST(test_nothing_hoarded_behind_long), TEST(test_last_tries), TEST(test_dispatcher_killed_under_load), TEST(test_lease_lost), TEST(test_pause_gives_back),
+        TEST(test_nothing_hoarded_behind_long), TEST(test_last_tries), TEST(test_dispatcher_killed_under_load), TEST(test_lease_lost), TEST(test_pause_gives_back), TEST(test_file_replaced),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

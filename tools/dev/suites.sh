@@ -119,7 +119,7 @@ suite_fuzz() {
 suite_install() {
     local prefix=$BUILD/installed
     rm -rf "$prefix"
-    check "make install" make -C "$BUILD" -s install prefix="$prefix"
+    check "make install" locked make -C "$BUILD" -s install prefix="$prefix"
     check "the installed program runs" env LD_LIBRARY_PATH="$prefix/lib" "$prefix/bin/jobqueue" version
     check "a program builds with pkg-config" build_with_pkg_config "$prefix"
     check "the soname is libjobqueue.so.0" test -e "$prefix/lib/libjobqueue.so.0"

@@ -231,26 +231,26 @@ static void retry_job(mem_job *job)
     job->state = MEM_READY;
 }
 
-int jobq__memory_mend(void *handle, int what, jobq_slice id, bool dry_run)
+static int mend_one(mem_store *store, const jobq_mending *m, jobq_slice id)
 {
-    mem_store *store = handle;
-    mem_job *job = jobq__memory_by_id(store, id), *holder;
+    mem_job *job = jobq__memory_by_id(store, id);
 
     if (!job || job->state != MEM_DEAD)
-        return jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n,
-                                       "no dead job has the id \"%.*s\"", (int)id.n,
-                                       (const char *)id.p);
-    holder = what == JOBQ_MEND_RETRY ? jobq__memory_holder(store, job->queue, job->unique) : NULL;
-    if (holder)
-        return jobq__error_set_subject(JOBQ_EEXISTS, holder->id.p, holder->id.n,
-                                       "the unique key of job %.*s is held by job %.*s", (int)id.n,
-                                       (const char *)id.p, (int)holder->id.n,
-                                       (const char *)holder->id.p);
-    if (dry_run)
+        return JOBQ_ENOTFOUND;
+    if (m->what == JOBQ_MEND_RETRY && jobq__memory_holder(store, job->queue, job->unique))
+        return JOBQ_EEXISTS;
+    if (m->dry_run)
         return 0;
-    if (what == JOBQ_MEND_RETRY)
+    if (m->what == JOBQ_MEND_RETRY)
         retry_job(job);
     else
         jobq__memory_remove(store, job);
+    return 0;
+}
+
+int jobq__memory_mend(void *handle, jobq_mending *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        m->results[i] = mend_one(handle, m, m->ids[i]);
     return 0;
 }

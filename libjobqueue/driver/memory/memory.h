@@ -81,7 +81,7 @@ int jobq__memory_find(void *handle, jobq_slice id, jobq_batch *out);
 int jobq__memory_list(void *handle, jobq_listing *l);
 int jobq__memory_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__memory_queues(void *handle, jobq_batch *out);
-int jobq__memory_mend(void *handle, int what, jobq_slice id, bool dry_run);
+int jobq__memory_mend(void *handle, jobq_mending *m);
 /* wait.c */
 int jobq__memory_wait(void *handle, const jobq_wait *w);
 

@@ -145,8 +145,8 @@ typedef struct {
     bool traced;
 } dead_job;
 
-/* The dead job, when it may be retried: its unique key is free. */
-static int check_holder(sqlite_store *store, int64_t queue, sqlite3_stmt *dead, jobq_slice id)
+/* 1: a waiting or running job has the dead one's unique key. */
+static int is_key_held(sqlite_store *store, int64_t queue, sqlite3_stmt *dead)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_HOLDER, MEND_HOLDER);
     int rc;
@@ -156,18 +156,12 @@ static int check_holder(sqlite_store *store, int64_t queue, sqlite3_stmt *dead, 
     sqlite3_bind_int64(stmt, 1, queue);
     sqlite3_bind_value(stmt, 2, sqlite3_column_value(dead, 2));
     rc = jobq__sqlite_row(store, stmt);
-    if (rc > 0) {
-        const char *holder = (const char *)sqlite3_column_text(stmt, 0);
-
-        rc = jobq__error_set_subject(JOBQ_EEXISTS, holder, strlen(holder),
-                                     "the unique key of job %.*s is held by job %s", (int)id.n,
-                                     (const char *)id.p, holder);
-    }
     sqlite3_reset(stmt);
     return rc;
 }
 
-static int find_dead(sqlite_store *store, int what, jobq_slice id, dead_job *job)
+/* *result_out: 0, JOBQ_ENOTFOUND or JOBQ_EEXISTS. */
+static int find_dead(sqlite_store *store, int what, jobq_slice id, dead_job *job, int *result_out)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_MEND_GET, MEND_GET);
     int rc;
@@ -176,18 +170,17 @@ static int find_dead(sqlite_store *store, int what, jobq_slice id, dead_job *job
         return jobq__error_code();
     jobq__sqlite_bind(stmt, 1, id);
     rc = jobq__sqlite_row(store, stmt);
-    if (rc == 0)
-        return jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n,
-                                       "no dead job has the id \"%.*s\"", (int)id.n,
-                                       (const char *)id.p);
+    *result_out = rc > 0 ? 0 : JOBQ_ENOTFOUND;
     if (rc > 0) {
         job->seq = sqlite3_column_int64(stmt, 0);
         job->queue = sqlite3_column_int64(stmt, 1);
         job->traced = sqlite3_column_int(stmt, 3);
-        rc = what == JOBQ_MEND_RETRY ? check_holder(store, job->queue, stmt, id) : 0;
+        rc = what == JOBQ_MEND_RETRY ? is_key_held(store, job->queue, stmt) : 0;
+        if (rc > 0)
+            *result_out = JOBQ_EEXISTS;
     }
     sqlite3_reset(stmt);
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
 static int retry_job(sqlite_store *store, int64_t seq)
@@ -203,30 +196,43 @@ static int retry_job(sqlite_store *store, int64_t seq)
     return rc ? rc : jobq__sqlite_line_up(store, seq, false);
 }
 
-static int mend(sqlite_store *store, int what, jobq_slice id)
+static int mend_one(sqlite_store *store, const jobq_mending *m, jobq_slice id, int *result_out)
 {
-    dead_job job;
-    int rc = jobq__sqlite_begin(store);
+    dead_job job = {0};
+    int rc = find_dead(store, m->what, id, &job, result_out);
 
-    if (rc < 0)
+    if (rc < 0 || *result_out != 0 || m->dry_run)
         return rc;
-    rc = find_dead(store, what, id, &job);
-    if (rc == 0)
-        rc = what == JOBQ_MEND_RETRY ? retry_job(store, job.seq)
-                                     : jobq__sqlite_drop_job(store, job.seq, job.traced);
-    return jobq__sqlite_finish(store, rc);
+    if (m->what == JOBQ_MEND_RETRY)
+        return retry_job(store, job.seq);
+    return jobq__sqlite_drop_job(store, job.seq, job.traced);
 }
 
-int jobq__sqlite_mend(void *handle, int what, jobq_slice id, bool dry_run)
+static int mend_all(sqlite_store *store, const jobq_mending *m)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < m->count && rc == 0; i++)
+        rc = mend_one(store, m, m->ids[i], &m->results[i]);
+    return rc;
+}
+
+static int mend(sqlite_store *store, const jobq_mending *m)
+{
+    int rc = jobq__sqlite_begin(store);
+
+    return rc < 0 ? rc : jobq__sqlite_finish(store, mend_all(store, m));
+}
+
+int jobq__sqlite_mend(void *handle, jobq_mending *m)
 {
     sqlite_store *store = handle;
-    dead_job job;
     int rc = jobq__sqlite_enter(store, false);
 
     if (rc < 0)
         return rc;
-    rc = dry_run ? find_dead(store, what, id, &job) : mend(store, what, id);
-    if (rc == 0 && !dry_run && what == JOBQ_MEND_RETRY)
+    rc = m->dry_run ? mend_all(store, m) : mend(store, m);
+    if (rc == 0 && !m->dry_run && m->what == JOBQ_MEND_RETRY)
         jobq__sqlite_ring(store);
     return jobq__sqlite_leave(store, rc);
 }

@@ -200,6 +200,6 @@ int jobq__sqlite_find(void *handle, jobq_slice id, jobq_batch *out);
 int jobq__sqlite_list(void *handle, jobq_listing *l);
 int jobq__sqlite_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__sqlite_queues(void *handle, jobq_batch *out);
-int jobq__sqlite_mend(void *handle, int what, jobq_slice id, bool dry_run);
+int jobq__sqlite_mend(void *handle, jobq_mending *m);
 
 #endif

@@ -131,12 +131,10 @@ static int fake_counts(void *store, jobq_slice queue, jobq_counts *counts_out)
     return 0;
 }
 
-static int fake_mend(void *store, int what, jobq_slice id, bool dry_run)
+static int fake_mend(void *store, jobq_mending *m)
 {
     (void)store;
-    (void)what;
-    (void)id;
-    (void)dry_run;
+    (void)m;
     return 0;
 }
 

@@ -170,6 +170,15 @@ typedef struct {
 
 enum { JOBQ_MEND_RETRY = 0, JOBQ_MEND_FORGET = 1 };
 
+/* Dead jobs to put back or to forget, stored as one where the store can; each is judged singly. */
+typedef struct {
+    int what;                /* JOBQ_MEND_* */
+    bool dry_run;            /* say what would be done */
+    const jobq_slice *ids;
+    size_t count;            /* at most max_batch */
+    int *results;            /* answers: 0, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique key is held) */
+} jobq_mending;
+
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -220,7 +229,7 @@ typedef struct jobq_driver {
     int (*list)(void *store, jobq_listing *l);      /* jobs of one queue and state, dead jobs of all */
     int (*counts)(void *store, jobq_slice queue, jobq_counts *counts_out);
     int (*queues)(void *store, jobq_batch *out);    /* records with `queue` alone, sorted by name */
-    int (*mend)(void *store, int what, jobq_slice id, bool dry_run); /* one dead job: JOBQ_ENOTFOUND, JOBQ_EEXISTS */
+    int (*mend)(void *store, jobq_mending *m);      /* an error: nothing was changed */
     int (*now)(void *store, int64_t *now_ms_out);
 } jobq_driver;
 
