@@ -14,20 +14,20 @@
 int exec_work(void *payload, const char *source, const char *dsn, const char *const *queues,
               size_t count, const jobq_conf *over);
 
-/* ---- words.c ---- */
+/* ---- words.c --------------------------------------------------------------------------------- */
 
 /* Splits at blanks; '...' and "..." keep blanks, a backslash keeps the next character (inside "..."
  * only before " and \). NULL-terminated, freed with words_free; NULL with *problem_out set. */
 char **words_split(const char *text, const char **problem_out);
 void words_free(char **words);
 
-/* ---- fields.c ---- */
+/* ---- fields.c -------------------------------------------------------------------------------- */
 
 /* The environment of the job's program: ours, with the job's fields over it. NULL: no memory. */
 char **fields_make(const jobq_job *job);
 void fields_free(char **fields);
 
-/* ---- program.c ---- */
+/* ---- program.c ------------------------------------------------------------------------------- */
 
 enum { PROGRAM_LINE = 1024 };
 

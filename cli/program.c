@@ -23,7 +23,7 @@
 
 enum { PIECE = 4096, LOOK_MS = 20 };
 
-/* ---- the soft stop's way in ---- */
+/* ---- the soft stop's way in ------------------------------------------------------------------ */
 
 static volatile sig_atomic_t wake_fd = -1; /* write end */
 static int wake_in = -1;
@@ -51,7 +51,7 @@ static void open_wake(void)
     wake_fd = fds[1];
 }
 
-/* ---- finding ---- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static int check_program(const char *path)
 {
@@ -89,7 +89,7 @@ int program_find(const char *name, char *path, size_t size)
     return problem;
 }
 
-/* ---- starting ---- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /* The payload as a file: it can be read slowly, twice or not at all. */
 static int make_input(const char *p, size_t n)
@@ -203,7 +203,7 @@ static int spawn(const char *path, char *const *words, char *const *fields, int 
     return rc;
 }
 
-/* ---- its standard error ---- */
+/* ---- its standard error ---------------------------------------------------------------------- */
 
 typedef struct {
     int fd;           /* read end, -1 when it has ended */
@@ -283,7 +283,7 @@ static void end_errors(error_stream *s, program_end *end)
         close(s->fd); /* something that it left behind still holds the other end */
 }
 
-/* ---- waiting ---- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* Where our starter ignores SIGCHLD the kernel throws the status away. */
 static bool has_ended(pid_t pid, program_end *end)

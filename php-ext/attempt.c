@@ -13,7 +13,7 @@
 
 #include <main/php_output.h>
 
-/* ---- how it ended --------------------------------------------------------------------------- */
+/* ---- how it ended ---------------------------------------------------------------------------- */
 
 static void end(php_jobq_attempt *a, jobq_ending ending, int64_t delay_ms)
 {
@@ -116,7 +116,8 @@ static void conclude_exit(php_jobq_attempt *a, int status)
 {
     char text[64];
     int n = snprintf(text, sizeof(text), "the handler called exit(%d)", status);
-    a->retire = true;
+    a->exited = true;
+    a->worker->exit_status = status;
     jobq_worker_retire(a->worker->worker, text, (size_t)n);
     if (!take_decision(a)) {
         php_jobq_fault_text(a->job, NULL, text, (size_t)n);
@@ -143,7 +144,7 @@ static bool conclude(php_jobq_attempt *a, php_jobq_outcome outcome, int status)
     return false;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static bool decode(php_jobq_attempt *a)
 {
@@ -259,12 +260,13 @@ static void fire_end(php_jobq_attempt *a)
     if (outcome == PHP_JOBQ_FATAL) {
         php_jobq_fatal(a->worker);
     } else if (outcome == PHP_JOBQ_EXITED) {
-        a->retire = true;
+        a->exited = true;
+        a->worker->exit_status = status;
         jobq_worker_retire(a->worker->worker, ZEND_STRL("a listener called exit()"));
     }
 }
 
-/* ---- cleanups, freeing ---------------------------------------------------------------------- */
+/* ---- cleanups, freeing ----------------------------------------------------------------------- */
 
 static void cleanup_body(void *argument)
 {
@@ -285,7 +287,8 @@ static void conclude_cleanup(php_jobq_attempt *a, php_jobq_outcome outcome, int 
         int n = snprintf(text, sizeof(text), "a deferred cleanup called exit(%d)", status);
         php_jobq_fault_text(a->job, NULL, text, (size_t)n);
     }
-    a->retire = true;
+    a->exited |= outcome == PHP_JOBQ_EXITED;
+    a->worker->exit_status = status;
     jobq_worker_retire(a->worker->worker, ZEND_STRL("a deferred cleanup failed"));
     if (a->ending == JOBQ_ENDED_DONE || a->ending == JOBQ_ENDED_RELEASED ||
         a->ending == JOBQ_ENDED_FAILED) {
@@ -338,7 +341,8 @@ static void release(php_jobq_attempt *a)
     } else if (outcome == PHP_JOBQ_THREW) {
         php_jobq_report_exception("a destructor");
     } else if (outcome == PHP_JOBQ_EXITED) {
-        a->retire = true;
+        a->exited = true;
+        a->worker->exit_status = status;
         jobq_worker_retire(a->worker->worker, ZEND_STRL("a destructor called exit()"));
     }
 }
@@ -357,7 +361,7 @@ static void settle(php_jobq_attempt *a)
     zval_ptr_dtor(&a->object);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 php_jobq_outcome php_jobq_attempt_run(php_jobq_worker *worker, jobq_job *job)
 {
@@ -373,7 +377,7 @@ php_jobq_outcome php_jobq_attempt_run(php_jobq_worker *worker, jobq_job *job)
     JQG(attempt) = a.outer;
     settle(&a);
     fflush(stdout);
-    return a.retire ? PHP_JOBQ_EXITED : PHP_JOBQ_RETURNED;
+    return a.exited ? PHP_JOBQ_EXITED : PHP_JOBQ_RETURNED;
 }
 
 void php_jobq_attempt_interrupt(php_jobq_attempt *a)

@@ -4,7 +4,7 @@
  */
 #include "php_jobqueue.h"
 
-/* ---- the resolver --------------------------------------------------------------------------- */
+/* ---- the resolver ---------------------------------------------------------------------------- */
 
 static zend_result call_method(zval *object, const char *method, size_t n, zval *argument,
                                zval *result)
@@ -41,7 +41,7 @@ static zend_result ask_resolver(php_jobq_worker *worker, zend_string *id, zval *
     return known ? call_method(&worker->resolver, "get", 3, &name, out) : SUCCESS;
 }
 
-/* ---- finding -------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 zend_result php_jobq_handler_find(php_jobq_attempt *a)
 {
@@ -62,7 +62,7 @@ zend_result php_jobq_handler_find(php_jobq_attempt *a)
     return result;
 }
 
-/* ---- building ------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static zend_result make_object(zend_string *name, zval *out)
 {
@@ -157,7 +157,7 @@ zend_result php_jobq_handler_build(php_jobq_attempt *a)
     }
 }
 
-/* ---- calling -------------------------------------------------------------------------------- */
+/* ---- calling --------------------------------------------------------------------------------- */
 
 /* A job object's handle() gets only what it declares. */
 static uint32_t wanted(const php_jobq_attempt *a)

@@ -31,7 +31,7 @@ ZEND_END_MODULE_GLOBALS(jobqueue)
 ZEND_EXTERN_MODULE_GLOBALS(jobqueue)
 #define JQG(v) ZEND_MODULE_GLOBALS_ACCESSOR(jobqueue, v)
 
-/* ---- classes -------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 extern zend_class_entry *php_jobq_ce_queue, *php_jobq_ce_worker, *php_jobq_ce_next,
     *php_jobq_ce_job, *php_jobq_ce_job_info, *php_jobq_ce_stats, *php_jobq_ce_event,
@@ -78,6 +78,7 @@ typedef struct {
     php_jobq_handler *handlers; /* in the order in which the library knows them */
     uint32_t handler_count, handler_room;
     zval resolver, middleware, listeners;
+    int exit_status; /* what user code called exit with, inline */
     bool child, started; /* started: child.started was fired in this process, inline */
     zend_object std;
 } php_jobq_worker;
@@ -128,7 +129,7 @@ static inline void php_jobq_init_property(zend_object *object, uint32_t i, zval 
     ZVAL_COPY_VALUE(OBJ_PROP_NUM(object, i), value);
 }
 
-/* ---- error.c -------------------------------------------------------------------------------- */
+/* ---- error.c --------------------------------------------------------------------------------- */
 
 /* The error as an exception object; NULL = the last one. Usage errors become \ValueError. */
 void php_jobq_error_make(zval *out, const jobq_error *err);
@@ -149,7 +150,7 @@ void php_jobq_error_take(zval *out);
 /* Sets the error code of a QueueException. */
 void php_jobq_error_code(zend_object *exception, const char *word);
 
-/* ---- conf.c --------------------------------------------------------------------------------- */
+/* ---- conf.c ---------------------------------------------------------------------------------- */
 
 /* Each throws and returns FAILURE on a value or name that is not allowed. null sets nothing. */
 zend_result php_jobq_conf_set(jobq_conf *conf, const char *name, zval *value);
@@ -169,7 +170,7 @@ typedef struct {
 zend_result php_jobq_names_read(php_jobq_names *names, HashTable *list, zend_string *text);
 void php_jobq_names_free(php_jobq_names *names);
 
-/* ---- value_write.c, value_read.c ------------------------------------------------------------ */
+/* ---- value_write.c, value_read.c ------------------------------------------------------------- */
 
 /* Throws PayloadException with the path of what cannot be queued. */
 zend_result php_jobq_encode(jobq_writer *w, zval *value);
@@ -183,7 +184,7 @@ void php_jobq_time_make(zval *out, int64_t seconds, uint32_t microseconds);
 void php_jobq_time_from_ms(zval *out, int64_t ms); /* 0 = null */
 void php_jobq_bigint_make(zval *out, uint64_t value);
 
-/* ---- callback.c: user code under guard ------------------------------------------------------ */
+/* ---- callback.c: user code under guard ------------------------------------------------------- */
 
 /* RETURNED; THREW: EG(exception) is pending; EXITED: it called exit, *status_out; FATAL: nothing
  * may run. */
@@ -207,7 +208,7 @@ void php_jobq_report(const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
 ZEND_COLD void php_jobq_leave(int status);
 void php_jobq_end_output(void);
 
-/* ---- events.c ------------------------------------------------------------------------------- */
+/* ---- events.c -------------------------------------------------------------------------------- */
 
 /* Adds a listener; throws on an unknown event. `producer`: those of a Queue, else those of a
  * Worker. */
@@ -223,7 +224,7 @@ php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, con
                                size_t queue_n, const char *connection, zval *data, bool strict,
                                int *status_out);
 
-/* ---- push.c --------------------------------------------------------------------------------- */
+/* ---- push.c ---------------------------------------------------------------------------------- */
 
 /* Makes a message of a name and payload or of a job object. */
 zend_result php_jobq_message_fill(jobq_message *m, zval *job, zval *payload);
@@ -233,7 +234,7 @@ zend_result php_jobq_extras_begin(php_jobq_queue *queue);
 zend_result php_jobq_extras_end(php_jobq_queue *queue, jobq_message *m);
 void php_jobq_fire_pushed(php_jobq_queue *queue, const jobq_message *m, zval *job);
 
-/* ---- as_job.c, as_job_build.c --------------------------------------------------------------- */
+/* ---- as_job.c, as_job_build.c ---------------------------------------------------------------- */
 
 enum {
     PHP_JOBQ_AS_NAME,
@@ -261,7 +262,7 @@ zend_result php_jobq_as_job_fill(jobq_message *m, zend_object *object);
  * exception); FAILURE without: the constructor threw. */
 zend_result php_jobq_as_job_build(zend_class_entry *ce, zval *payload, zval *out, bool *misfit_out);
 
-/* ---- handler.c, attempt.c, run.c, fault.c --------------------------------------------------- */
+/* ---- handler.c, attempt.c, run.c, fault.c ---------------------------------------------------- */
 
 struct php_jobq_attempt {
     php_jobq_worker *worker;
@@ -274,7 +275,7 @@ struct php_jobq_attempt {
     bool has_handler, misfit; /* misfit: the payload fits no constructor parameter */
     bool settled;
     int interrupt; /* JOBQ_INTERRUPT_* that was thrown into it */
-    bool retire, decided;
+    bool exited, decided; /* exited: user code called exit() */
     jobq_ending ending;
     int64_t delay_ms;
     zval exception; /* what came out of the handler, for listeners */

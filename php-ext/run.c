@@ -12,7 +12,7 @@
 
 #include <unistd.h>
 
-/* ---- round the fork ------------------------------------------------------------------------- */
+/* ---- round the fork -------------------------------------------------------------------------- */
 
 /* Text in output buffers would come out once per process. */
 static void before_fork(void *payload)
@@ -55,7 +55,7 @@ zend_result php_jobq_run_hooks(jobq_worker *worker)
     return SUCCESS;
 }
 
-/* ---- ends ----------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 ZEND_COLD void php_jobq_fatal(php_jobq_worker *worker)
 {
@@ -102,7 +102,7 @@ static void fire_stopping(php_jobq_worker *worker, int code)
     zval_ptr_dtor(&data);
 }
 
-/* ---- events decided elsewhere --------------------------------------------------------------- */
+/* ---- events decided elsewhere ---------------------------------------------------------------- */
 
 static void event_data(const jobq_event *event, zval *out)
 {
@@ -167,7 +167,7 @@ static void deliver_event(php_jobq_worker *worker, jobq_event *event)
     zval_ptr_dtor(&data);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 /* Negative: the library's error. Inline, exit() in user code ends it: *exited_out. */
 static int loop(php_jobq_worker *worker, bool *exited_out, int64_t *jobs_out)
@@ -222,9 +222,10 @@ static int run_inline(php_jobq_worker *worker, bool silent, int64_t *jobs_out)
     if (!silent || !worker->started) {
         worker->started = true;
         exited = fire(worker, "child.started", NULL);
+        worker->exit_status = EG(exit_status);
     }
     int rc = exited ? 0 : loop(worker, &exited, jobs_out);
-    int status = EG(exit_status);
+    int status = worker->exit_status;
     if (rc < 0) {
         php_jobq_throw_last();
     }
@@ -245,7 +246,7 @@ static int run_inline(php_jobq_worker *worker, bool silent, int64_t *jobs_out)
     return exited ? rethrow_exit(status) : code;
 }
 
-/* ---- entrances ------------------------------------------------------------------------------ */
+/* ---- entrances ------------------------------------------------------------------------------- */
 
 static bool may_run(void)
 {

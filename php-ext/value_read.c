@@ -17,7 +17,7 @@ typedef struct {
 
 static int read_value(decoder *d, const jobq_token *token, zval *out);
 
-/* ---- dates, large integers ------------------------------------------------------------------ */
+/* ---- dates, large integers ------------------------------------------------------------------- */
 
 /* "2026-11-30 10:00:01.000250 UTC"; beyond the years 1 to 9999 "@seconds.microseconds". */
 static size_t format_time(char *out, size_t size, int64_t seconds, uint32_t microseconds)
@@ -62,7 +62,7 @@ void php_jobq_bigint_make(zval *out, uint64_t value)
     php_jobq_init_property(Z_OBJ_P(out), 0, &text);
 }
 
-/* ---- containers ----------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static int next_token(decoder *d, jobq_token *token)
 {

@@ -22,7 +22,7 @@ typedef struct path {
 
 static zend_result write_value(jobq_writer *w, zval *value, const path *at);
 
-/* ---- refusing ------------------------------------------------------------------------------- */
+/* ---- refusing -------------------------------------------------------------------------------- */
 
 static void append_key(smart_str *out, const path *at)
 {
@@ -68,7 +68,7 @@ static inline zend_result check(int rc, const path *at)
     return EXPECTED(rc >= 0) ? SUCCESS : refuse(at, jobq_error_message(jobq_error_last()));
 }
 
-/* ---- text ----------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* Length of the UTF-8 sequence at p, 0 when it is none: no overlong forms, no surrogates. */
 static size_t sequence(const unsigned char *p, size_t n)
@@ -121,7 +121,7 @@ static zend_result write_string(jobq_writer *w, zend_string *text, const path *a
     return check(jobq_writer_bytes(w, ZSTR_VAL(text), ZSTR_LEN(text)), at);
 }
 
-/* ---- containers ----------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static zend_result write_key(jobq_writer *w, zend_string *key, zend_ulong index, const path *at)
 {
@@ -197,7 +197,7 @@ static zend_result write_array(jobq_writer *w, HashTable *table, bool object, co
     return result;
 }
 
-/* ---- objects -------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 bool php_jobq_time_read(zval *object, int64_t *seconds_out, uint32_t *microseconds_out)
 {

@@ -7,7 +7,7 @@
 #include "console/console.h"
 #include "util/str.h"
 
-/* ---- config ---- */
+/* ---- config ---------------------------------------------------------------------------------- */
 
 static const struct {
     int scope;
@@ -92,7 +92,7 @@ int jobq__cmd_config(jobq__cli *cli)
     return JOBQ__EXIT_OK;
 }
 
-/* ---- version ---- */
+/* ---- version --------------------------------------------------------------------------------- */
 
 static void print_version_json(const jobq__cli *cli)
 {
@@ -124,7 +124,7 @@ int jobq__cmd_version(jobq__cli *cli)
     return JOBQ__EXIT_OK;
 }
 
-/* ---- help ---- */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 static void print_option(const jobq__option_view *o)
 {

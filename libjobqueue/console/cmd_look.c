@@ -6,7 +6,7 @@
 
 #include "console/console.h"
 
-/* ---- stats ---- */
+/* ---- stats ----------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *queue;
@@ -114,7 +114,7 @@ int jobq__cmd_stats(jobq__cli *cli)
     return code;
 }
 
-/* ---- jobs, failed ---- */
+/* ---- jobs, failed ---------------------------------------------------------------------------- */
 
 static void print_list_json(jobq__cli *cli, const jobq_list *list)
 {
@@ -252,7 +252,7 @@ int jobq__cmd_failed(jobq__cli *cli)
     return count || !filtered ? JOBQ__EXIT_OK : JOBQ__EXIT_FAILED;
 }
 
-/* ---- show ---- */
+/* ---- show ------------------------------------------------------------------------------------ */
 
 /* A line's end behind JSON tells it from msgpack: JSON text of two bytes and more never is a
  * msgpack value, "5" alone would be. "push --raw" takes it away again. */

@@ -7,7 +7,7 @@
 #include "console/console.h"
 #include "core/settings.h"
 
-/* ---- work ---- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 /* The connection stands in front of nothing else: "work redis", "work sqlite:queue.db" or --dsn. */
 static int work_dsn(jobq__cli *cli, const char **dsn_out)
@@ -78,7 +78,7 @@ int jobq__cmd_work(jobq__cli *cli)
     return code < 0 ? jobq__cli_fail(cli) : code;
 }
 
-/* ---- migrate, ping ---- */
+/* ---- migrate, ping --------------------------------------------------------------------------- */
 
 static void begin_answer(const jobq__cli *cli, jobq__json *j)
 {

@@ -17,7 +17,7 @@ enum { JOBQ__EXIT_OK = 0, JOBQ__EXIT_FAILED = 1, JOBQ__EXIT_USAGE = 2 };
 
 typedef struct jobq__cli jobq__cli;
 
-/* ---- commands ---- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 /* Groups of options that a command takes (options.c has the rows). */
 enum {
@@ -63,7 +63,7 @@ int jobq__cmd_config(jobq__cli *cli);
 int jobq__cmd_version(jobq__cli *cli);
 int jobq__cmd_help(jobq__cli *cli);
 
-/* ---- terminal.c ---- */
+/* ---- terminal.c ------------------------------------------------------------------------------ */
 
 typedef struct {
     bool out, err;             /* is it a terminal? */
@@ -89,7 +89,7 @@ void jobq__progress_begin(jobq__progress *p, const jobq__cli *cli, const char *v
 void jobq__progress_show(jobq__progress *p, int64_t done);
 void jobq__progress_end(jobq__progress *p);
 
-/* ---- what was given, and the run of one command ---- */
+/* ---- what was given, and the run of one command ---------------------------------------------- */
 
 typedef struct {
     const char **items;
@@ -139,7 +139,7 @@ const char *jobq__cli_format(jobq__cli *cli, const char *fmt, ...) JOBQ_PRINTF(2
 /* Should results be printed for people? */
 bool jobq__cli_speaks(const jobq__cli *cli);
 
-/* ---- options.c ---- */
+/* ---- options.c ------------------------------------------------------------------------------- */
 
 /* One option that a command takes, from either table. */
 typedef struct {
@@ -168,12 +168,12 @@ bool jobq__words_add(jobq__cli *cli, jobq__words_given *words, const char *word)
 /* The nearest command or NULL. */
 const char *jobq__command_nearest(const char *name);
 
-/* ---- parse.c ---- */
+/* ---- parse.c --------------------------------------------------------------------------------- */
 
 /* Fills command, given and conf; 0 or JOBQ__EXIT_USAGE with the error printed. */
 int jobq__options_parse(jobq__cli *cli, int argc, char *const *argv);
 
-/* ---- table.c ---- */
+/* ---- table.c --------------------------------------------------------------------------------- */
 
 enum { JOBQ__TABLE_COLUMNS = 12 };
 
@@ -195,7 +195,7 @@ void jobq__table_addf(jobq__table *t, const char *fmt, ...) JOBQ_PRINTF(2, 3);
 /* Prints to stdout (on a terminal the last column is cut to fit) and frees. */
 void jobq__table_end(jobq__table *t);
 
-/* ---- json.c: one document on stdout ---- */
+/* ---- json.c: one document on stdout ---------------------------------------------------------- */
 
 typedef struct {
     FILE *out;
@@ -220,7 +220,7 @@ void jobq__json_raw(jobq__json *j, const char *key, const char *p, size_t n);
 /* JSON text for a terminal: as it is but for control characters. */
 void jobq__json_print_clean(FILE *out, const char *p, size_t n);
 
-/* ---- job.c: a job, for people and as JSON ---- */
+/* ---- job.c: a job, for people and as JSON ---------------------------------------------------- */
 
 void jobq__job_json(jobq__cli *cli, jobq__json *j, const char *key, const jobq_info *info);
 void jobq__job_print(jobq__cli *cli, const jobq_info *info);
@@ -230,7 +230,7 @@ char *jobq__job_payload(jobq__cli *cli, const jobq_info *info, size_t *n_out,
                         const char **problem_out);
 const char *jobq__job_text(jobq__cli *cli, const jobq_info *info, jobq_info_text_field which);
 
-/* ---- man.c ---- */
+/* ---- man.c ----------------------------------------------------------------------------------- */
 
 /* The manual page, mdoc. */
 void jobq__man_print(jobq__cli *cli);

@@ -34,7 +34,7 @@ char *jobq__job_payload(jobq__cli *cli, const jobq_info *info, size_t *n_out,
     return NULL;
 }
 
-/* ---- JSON ---- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static const struct {
     const char *key;
@@ -175,7 +175,7 @@ void jobq__job_json(jobq__cli *cli, jobq__json *j, const char *key, const jobq_i
     jobq__json_close(j, '}');
 }
 
-/* ---- text ---- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void line(const char *label, const char *text)
 {

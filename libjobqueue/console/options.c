@@ -20,7 +20,7 @@ struct jobq__cli_option {
     jobq__setter set;
 };
 
-/* ---- setters ---- */
+/* ---- setters --------------------------------------------------------------------------------- */
 
 static void *field(jobq__cli *cli, const struct jobq__cli_option *row)
 {
@@ -126,7 +126,7 @@ static int add_list(jobq__cli *cli, const struct jobq__cli_option *row, const ch
     return code;
 }
 
-/* ---- the console's rows ---- */
+/* ---- the console's rows ---------------------------------------------------------------------- */
 
 #define AT(member) offsetof(jobq__given, member)
 static const struct jobq__cli_option rows[] = {
@@ -168,7 +168,7 @@ static const struct jobq__cli_option source_row = {"", "", "", JOBQ__ON_WORK, AT
 static const struct jobq__cli_option man_row = {"man", NULL, "", JOBQ__ON_MAN, AT(man), set_flag};
 #undef AT
 
-/* ---- the view ---- */
+/* ---- the view -------------------------------------------------------------------------------- */
 
 static void copy_text(char *out, size_t size, const char *text, char from, char to)
 {

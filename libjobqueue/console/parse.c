@@ -13,7 +13,7 @@ static const struct {
     const char *command, *from, *to;
 } renamed[] = {{"work", "delay", "backoff"}};
 
-/* ---- what to say about an option that does not stand here ---- */
+/* ---- what to say about an option that does not stand here ------------------------------------ */
 
 static const char *next_word(void *payload, size_t i)
 {
@@ -74,7 +74,7 @@ static int refuse_option(jobq__cli *cli, const char *name)
     return jobq__cli_usage(cli, "unknown option --%s; see \"%s help\"", name, cli->program);
 }
 
-/* ---- parsing ---- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static const char *current_name(const jobq__cli *cli, const char *name)
 {

@@ -26,7 +26,7 @@ static int malformed(const char *what)
     return jobq__error_set(JOBQ_EPAYLOAD, "not a JSON object of a job: %s", what);
 }
 
-/* ---- walking ---- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 static void skip_space(cursor *c)
 {
@@ -95,7 +95,7 @@ static bool skip_value(cursor *c, jobq_token *text_out)
     return true;
 }
 
-/* ---- values ---- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* The text as a JSON string; borrowed from the reader. */
 static int read_string(jobq_reader *r, const jobq_token *text, jobq_token *out)
@@ -203,7 +203,7 @@ static int read_option(line *l, const char *name, const jobq_token *text)
     return rc < 0 ? rc : jobq_conf_set(conf, name, decoded.as.text.p, decoded.as.text.n);
 }
 
-/* ---- members ---- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -34,7 +34,7 @@ typedef struct {
     char input[READ_SIZE];
 } push_run;
 
-/* ---- answers ---- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static bool prints_json(const push_run *run)
 {
@@ -76,7 +76,7 @@ static void answer_refused(push_run *run, int64_t line, const jobq_error *err)
     jobq__cli_error(run->cli, "line %lld: %s", (long long)line, message);
 }
 
-/* ---- chunks ---- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 /* The messages keep their memory for the next chunk unless a big body went through them. */
 static void empty_chunk(push_run *run)
@@ -127,7 +127,7 @@ static void send_chunk(push_run *run)
     jobq__progress_show(&run->progress, run->pushed);
 }
 
-/* ---- lines ---- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool is_blank(const char *p, size_t n)
 {

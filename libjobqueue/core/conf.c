@@ -14,7 +14,7 @@
 
 enum { NAME_SIZE = 48 };
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 const char *jobq__conf_spell(const jobq_conf *conf, const char *snake, char *out, size_t size)
 {
@@ -136,7 +136,7 @@ static const jobq__option *look_up(jobq_conf *conf, const char *name)
     return NULL;
 }
 
-/* ---- values -------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* "must be WHAT RANGE" for each type; texts, words and lists have all of it in the range. */
 static const char *const lead[JOBQ__TYPES] = {
@@ -267,7 +267,7 @@ int jobq_conf_add(jobq_conf *conf, const char *name, const char *value, size_t n
     return conclude(conf, o, rc, value ? value : "", value ? n : 0);
 }
 
-/* ---- sets ---------------------------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
 static bool owns_text(const jobq__option *o)
 {

@@ -26,7 +26,7 @@ static void *field_of(const jobq__option *o, jobq__settings *s)
     return (char *)s + o->offset;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* The lower end of a range. Leases under a second exist for tests only. */
 static double lowest(const jobq__option *o)
@@ -99,7 +99,7 @@ static int put_single_backoff(const target *t, double value)
     return 0;
 }
 
-/* ---- texts --------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static int find_word(const char *const *words, const char *p, size_t n)
 {
@@ -196,7 +196,7 @@ static int read_enum(const target *t, const char *p, size_t n)
     return 0;
 }
 
-/* ---- lists --------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* Takes the next element of a comma separated list; false when none is left. */
 static bool next_element(const char **p, size_t *n, const char **element, size_t *element_n)
@@ -280,7 +280,7 @@ static int read_names(const target *t, const char *p, size_t n)
     return 0;
 }
 
-/* ---- instants ------------------------------------------------------------------------------ */
+/* ---- instants -------------------------------------------------------------------------------- */
 
 /* "2026-11-30T10:00:00Z" with any offset, or "@1780000000.5": seconds since 1970. */
 static bool parse_time(const char *p, size_t n, int64_t *ms_out)
@@ -325,7 +325,7 @@ static int read_moment(const target *t, const char *p, size_t n)
     return 0;
 }
 
-/* ---- the table of types -------------------------------------------------------------------- */
+/* ---- the table of types ---------------------------------------------------------------------- */
 
 static const struct {
     int (*read)(const target *t, const char *p, size_t n);

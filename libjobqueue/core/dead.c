@@ -78,7 +78,7 @@ int jobq_queue_dead(jobq_queue *queue, const jobq_filter *filter, size_t limit, 
     return jobq__list_load(queue, &l, list_out);
 }
 
-/* ---- mending ------------------------------------------------------------------------------- */
+/* ---- mending --------------------------------------------------------------------------------- */
 
 static int check_what(int what)
 {

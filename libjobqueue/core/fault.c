@@ -18,7 +18,7 @@ static const char last_resort[] = "\x94\xc0\xbf"
                                   "error text could not be stored."
                                   "\xc0\xc0";
 
-/* ---- cutting ------------------------------------------------------------------------------- */
+/* ---- cutting --------------------------------------------------------------------------------- */
 
 /* How many of the text's bytes are shown when `max` bytes of visible text are allowed. */
 static size_t fitting(const char *p, size_t n, size_t max)
@@ -55,7 +55,7 @@ size_t jobq__fault_tidy(char *out, size_t max, jobq_slice text)
                                    shown, text.n);
 }
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void put_text(jobq__buf *out, jobq_slice text, size_t max)
 {
@@ -118,7 +118,7 @@ void jobq__entry_write(jobq__buf *out, const jobq__entry *entry)
         jobq__buf_reset(out);
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Reads a list of exactly `want` values: integers first, texts (or nil) after. */
 static bool read_list(jobq_reader *r, jobq_slice bytes, jobq__arena *arena, int64_t *ints,

@@ -18,7 +18,7 @@ struct jobq__shown_option {
     char value[OPTION_TEXT];
 };
 
-/* ---- fields -------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static jobq_slice text_field(const jobq_record *r, jobq_info_text_field which)
 {
@@ -71,7 +71,7 @@ int64_t jobq_info_number(const jobq_info *info, jobq_info_number_field which)
     return (size_t)which < sizeof(values) / sizeof(values[0]) ? values[which] : 0;
 }
 
-/* ---- the header ---------------------------------------------------------------------------- */
+/* ---- the header ------------------------------------------------------------------------------ */
 
 /* Decodes the header once; a header that cannot be read counts as one that says nothing. */
 static jobq_info *with_header(const jobq_info *shown)
@@ -132,7 +132,7 @@ int jobq_info_check(const jobq_info *info)
                : jobq__error_set(JOBQ_EPAYLOAD, "%s", jobq_error_message(jobq_error_last()));
 }
 
-/* ---- options as text ----------------------------------------------------------------------- */
+/* ---- options as text ------------------------------------------------------------------------- */
 
 /* Milliseconds as seconds with only the digits that are needed: 1500 -> "1.5". */
 static size_t put_seconds(char *out, size_t size, int64_t ms)
@@ -214,7 +214,7 @@ bool jobq_info_option(const jobq_info *info, size_t i, const char **name, const 
     return true;
 }
 
-/* ---- error and history --------------------------------------------------------------------- */
+/* ---- error and history ----------------------------------------------------------------------- */
 
 static void give(const char **out, jobq_slice s)
 {

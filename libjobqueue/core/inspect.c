@@ -16,7 +16,7 @@ struct jobq_list {
     const char *next;
 };
 
-/* ---- making and freeing -------------------------------------------------------------------- */
+/* ---- making and freeing ---------------------------------------------------------------------- */
 
 static void release_page(jobq__page *p)
 {
@@ -71,7 +71,7 @@ void jobq_list_free(jobq_list *list)
     jobq__free(list);
 }
 
-/* ---- finding ------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static int not_found(const char *id, size_t n)
 {
@@ -103,7 +103,7 @@ int jobq_queue_find(jobq_queue *queue, const char *id, size_t n, jobq_info **inf
     return rc;
 }
 
-/* ---- lists --------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static int fill_list(jobq_list *list)
 {

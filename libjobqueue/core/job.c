@@ -12,7 +12,7 @@
 
 enum { MESSAGE_MAX = 32768, TRACE_MAX = 30720 };
 
-/* ---- filling ------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 void jobq__job_reset(jobq_job *job)
 {
@@ -81,7 +81,7 @@ int jobq__job_fill(jobq_job *job, const jobq_record *record, const jobq_conf *wo
     return job->header_problem == JOBQ_ENOMEM ? JOBQ_ENOMEM : 0;
 }
 
-/* ---- fields -------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static const char *text(jobq_slice s, size_t *n_out)
 {
@@ -177,7 +177,7 @@ bool jobq_job_context(const jobq_job *job, size_t i, const char **key, size_t *k
     return true;
 }
 
-/* ---- the error ----------------------------------------------------------------------------- */
+/* ---- the error ------------------------------------------------------------------------------- */
 
 static jobq_slice tidy(jobq_job *job, const char *p, size_t n, size_t max)
 {
@@ -205,7 +205,7 @@ void jobq_job_set_error(jobq_job *job, const char *class_name, size_t class_n, c
     job->fault.trace = tidy(job, trace, trace_n, TRACE_MAX);
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static int check_end(const jobq_job *job, jobq_ending ending, int64_t delay_ms)
 {

@@ -100,7 +100,7 @@ int jobq_message_set_body(jobq_message *m, int format, const void *p, size_t n)
     return 0;
 }
 
-/* ---- context ------------------------------------------------------------------------------- */
+/* ---- context --------------------------------------------------------------------------------- */
 
 static int refuse_context(const char *key, size_t n, const char *why)
 {
@@ -174,7 +174,7 @@ jobq_conf *jobq_message_options(jobq_message *m)
     return m->options;
 }
 
-/* ---- what became of it --------------------------------------------------------------------- */
+/* ---- what became of it ----------------------------------------------------------------------- */
 
 const char *jobq_message_id(const jobq_message *m)
 {
@@ -191,7 +191,7 @@ const jobq_error *jobq_message_error(const jobq_message *m)
     return m->error.code ? &m->error : NULL;
 }
 
-/* ---- from a message to a push item --------------------------------------------------------- */
+/* ---- from a message to a push item ----------------------------------------------------------- */
 
 static int take_body(jobq_message *m, const void **p, size_t *n, int *format)
 {

@@ -99,7 +99,7 @@ const char *jobq_queue_default(const jobq_queue *queue)
     return queue->conf->s.queue ? queue->conf->s.queue : "default";
 }
 
-/* ---- counters ------------------------------------------------------------------------------ */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 int jobq__queue_note(jobq_queue *queue, int rc)
 {
@@ -128,7 +128,7 @@ int64_t jobq_queue_counter(const jobq_queue *queue, size_t i, const char **name_
     return queue && i < JOBQ__COUNTERS ? queue->counters[i] : 0;
 }
 
-/* ---- the store as a whole ------------------------------------------------------------------ */
+/* ---- the store as a whole -------------------------------------------------------------------- */
 
 int jobq_queue_migrate(jobq_queue *queue)
 {

@@ -47,7 +47,7 @@ static int have_spare(jobq_queue *queue, int64_t lease_ms)
     return 0;
 }
 
-/* ---- maintenance --------------------------------------------------------------------------- */
+/* ---- maintenance ----------------------------------------------------------------------------- */
 
 static int maintain(jobq_queue *queue)
 {
@@ -65,7 +65,7 @@ static int maintain(jobq_queue *queue)
     return 0;
 }
 
-/* ---- taking -------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 typedef struct {
     jobq_queue *queue;
@@ -207,7 +207,7 @@ static int reserve(taking *t)
     return rc < 0 ? rc : take(t);
 }
 
-/* ---- the public call ----------------------------------------------------------------------- */
+/* ---- the public call ------------------------------------------------------------------------- */
 
 static int check_lease(int64_t lease_ms)
 {

@@ -17,7 +17,7 @@ enum {
 };
 static const int64_t longest_ms = (int64_t)JOBQ__TEN_YEARS_S * 1000;
 
-/* ---- words --------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 #define ROW(value, name, word) [value] = (word),
 static const char *const reasons[] = {[0] = "", JOBQ__REASON_LIST(ROW)};
@@ -46,7 +46,7 @@ const char *jobq_ending_word(jobq_ending ending)
     return (unsigned)ending < JOBQ_ENDINGS ? endings[ending] : "unknown";
 }
 
-/* ---- what is in force ---------------------------------------------------------------------- */
+/* ---- what is in force ------------------------------------------------------------------------ */
 
 static const jobq_conf *who_gave(const jobq_conf *worker, const jobq_conf *handler, size_t offset)
 {
@@ -122,7 +122,7 @@ void jobq__policy_make(jobq__policy *policy, const jobq_conf *worker, const jobq
         policy->tries = 0;
 }
 
-/* ---- limits -------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static bool reached(int64_t limit, int64_t count)
 {
@@ -182,7 +182,7 @@ bool jobq__retry_is_delicate(const jobq__policy *policy, const jobq_counters *co
            reached(policy->max_crashes, counters->crashes + 1);
 }
 
-/* ---- waiting times ------------------------------------------------------------------------- */
+/* ---- waiting times --------------------------------------------------------------------------- */
 
 static int64_t doubled(int64_t base_ms, int64_t cap_ms, int64_t times)
 {
@@ -210,7 +210,7 @@ static int64_t wait_after(const jobq__policy *policy, int64_t k, double unit)
     return ms < longest_ms ? ms : longest_ms;
 }
 
-/* ---- one function per kind of end ---------------------------------------------------------- */
+/* ---- one function per kind of end ------------------------------------------------------------ */
 
 typedef struct {
     const jobq__policy *policy;

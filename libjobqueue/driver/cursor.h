@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cursors of lists as text: up to three numbers with dots between, the place of the page's last
- * job.
+ * Cursors of lists as text: three numbers with dots between, the place of the page's last job.
  */
 #ifndef JOBQ_DRIVER_CURSOR_H
 #define JOBQ_DRIVER_CURSOR_H

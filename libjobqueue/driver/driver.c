@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of the front: open on first use, notice forks, check what goes to a driver, split
- * what is too large for one call, and repeat an exchange job by job when the store refused one
- * value.
+ * The operations of the front: open on first use, notice forks, check what goes to a driver,
+ * split what is too large for one call, and repeat an exchange job by job when the store refused
+ * one value.
  */
 #include "driver/driver.h"
 
@@ -15,8 +15,7 @@
 
 enum { ID_MAX = 128, QUEUE_MAX = 128, NAME_MAX_BYTES = 255, UNIQUE_MAX = 1024, PRIORITY_MAX = 9 };
 
-/* ---- the handle
- * ---------------------------------------------------------------------------------------- */
+/* ---- the handle ------------------------------------------------------------------------------ */
 
 void jobq__store_disconnect(jobq__store *store)
 {
@@ -77,8 +76,7 @@ int jobq__store_schema(jobq__store *store)
     return rc;
 }
 
-/* ---- push
- * ---------------------------------------------------------------------------------------------- */
+/* ---- push ------------------------------------------------------------------------------------ */
 
 static int check_text(const char *what, jobq_slice s, size_t min, size_t max)
 {
@@ -125,8 +123,7 @@ int jobq__store_push(jobq__store *store, jobq_push *items, size_t n)
     return rc;
 }
 
-/* ---- exchange
- * ------------------------------------------------------------------------------------------ */
+/* ---- exchange -------------------------------------------------------------------------------- */
 
 /* A part of an exchange: some of its settlements, and the reservation when `want` is not 0. */
 static int exchange_part(jobq__store *store, jobq_exchange *x, jobq_settlement *settle, size_t n,
@@ -217,8 +214,7 @@ int jobq__store_exchange(jobq__store *store, jobq_exchange *x)
     return settle_part(store, x, x->settle + done, left, want);
 }
 
-/* ---- the rest passes through
- * ------------------------------------------------------------------------------ */
+/* ---- the rest passes through ----------------------------------------------------------------- */
 
 int jobq__store_renew(jobq__store *store, jobq_renewal *r)
 {
@@ -278,10 +274,10 @@ int jobq__store_list(jobq__store *store, jobq_listing *l)
     int rc = 0;
 
     if (l->limit < 1 || l->state > 4)
-        rc = jobq__error_set(
-            JOBQ_EINVAL,
-            "a list of limit %zu and state %d (allowed: limit 1 and above, state 0 to 4)", l->limit,
-            l->state);
+        rc = jobq__error_set(JOBQ_EINVAL,
+                             "a list of limit %zu and state %d "
+                             "(allowed: limit 1 and above, state 0 to 4)",
+                             l->limit, l->state);
     else if (l->state != 4 && !l->queue.p)
         rc = jobq__error_set(JOBQ_EINVAL, "a list of jobs that are not dead needs a queue");
     rc = rc ? rc : ready(store);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The front of the stores: the only way the rest of the library reaches a driver. It opens on first use,
- * notices forks (the child forgets the parent's handle), checks arguments and sizes, splits batches that are
- * larger than the driver takes, and repeats an exchange job by job when the store refused one value.
+ * The front of the stores: the only way the rest of the library reaches a driver. It opens on first
+ * use, notices forks (the child forgets the parent's handle), checks arguments and sizes, splits
+ * batches that are larger than the driver takes, and repeats an exchange job by job when the store
+ * refused one value.
  */
 #ifndef JOBQ_DRIVER_DRIVER_H
 #define JOBQ_DRIVER_DRIVER_H
@@ -24,13 +25,14 @@ void jobq__batch_free(jobq_batch *batch);
 
 typedef struct jobq__store jobq__store;
 
-/* Parses the DSN (NULL: environment, then the default) and finds the driver; connects to nothing. `conf`
- * (scope connection) is where the query string's options are put: given ones win over the query's. */
+/* Parses the DSN (NULL: environment, then the default) and finds the driver; connects to nothing.
+ * `conf` (scope connection) is where the query string's options are put: given ones win over the
+ * query's. */
 int jobq__store_new(const char *dsn, jobq_conf *conf, jobq__store **store_out);
 void jobq__store_free(jobq__store *store);
 void jobq__store_disconnect(jobq__store *store);
 const jobq_driver *jobq__store_driver(const jobq__store *store);
-const char *jobq__store_shown_dsn(const jobq__store *store); /* password masked */
+const char *jobq__store_shown_dsn(const jobq__store *store);  /* password masked */
 const char *jobq__store_connection(const jobq__store *store); /* its name, "default" */
 /* Full path of the file behind the store, NULL when it is none (for the open-at-fork check). */
 const char *jobq__store_file(const jobq__store *store);
@@ -53,13 +55,15 @@ int jobq__store_mend(jobq__store *store, jobq_mending *m); /* any count */
 int jobq__store_now(jobq__store *store, int64_t *now_ms_out);
 
 /* driver/registry.c */
-const jobq_driver *jobq__driver_find(const char *scheme, size_t n); /* NULL: unknown; error worded */
-int jobq__driver_check(const jobq_driver *driver);                  /* refuses an incoherent table */
+/* NULL: unknown; error worded. */
+const jobq_driver *jobq__driver_find(const char *scheme, size_t n);
+int jobq__driver_check(const jobq_driver *driver); /* refuses an incoherent table */
 
-/* driver/dsn.c: pure. Fills config from the text (arena keeps the decoded parts) and hands each query option
- * to `option` (snake_case name, decoded value). */
+/* driver/dsn.c: pure. Fills config from the text (arena keeps the decoded parts) and hands each
+ * query option to `option` (snake_case name, decoded value). */
 int jobq__dsn_parse(const char *dsn, jobq__arena *arena, jobq_driver_config *config,
-                    int (*option)(void *payload, const char *name, const char *value, size_t n), void *payload);
+                    int (*option)(void *payload, const char *name, const char *value, size_t n),
+                    void *payload);
 /* The DSN with its password replaced by "***", NUL-terminated in the arena. */
 const char *jobq__dsn_mask(const char *dsn, jobq__arena *arena);
 

@@ -39,8 +39,8 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Copies into the arena with %XX resolved; NUL-terminated. False: malformed (or no memory, p
- * absent). */
+/* Copies into the arena with %XX resolved; NUL-terminated.
+ * False: malformed (or no memory, p absent). */
 static bool decode(jobq__arena *arena, const char *p, size_t n, jobq_slice *out)
 {
     char *text = jobq__arena_alloc(arena, n + 1);

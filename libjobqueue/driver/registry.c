@@ -15,8 +15,8 @@
 #define JOBQ_WITH_SQLITE 1
 #endif
 #if JOBQ_WITH_SQLITE
-extern const jobq_driver
-    jobq__sqlite_driver; /* declared here: its header brings the client library's */
+/* Declared here: its header brings the client library's. */
+extern const jobq_driver jobq__sqlite_driver;
 #endif
 
 static const jobq_driver *const drivers[] = {

@@ -31,7 +31,7 @@ typedef enum {
     F_COUNT
 } field;
 
-/* ---- writing ---- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static int append(void *data, const char *p, size_t n)
 {
@@ -150,7 +150,7 @@ int jobq__envelope_write(jobq__buf *out, const jobq__header *h)
     return jobq__error_nomem();
 }
 
-/* ---- reading ---- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 typedef struct {
     jobq_reader reader;

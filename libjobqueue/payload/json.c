@@ -47,7 +47,7 @@ static void push_frame(json_printer *j, const jobq_token *t)
     }
 }
 
-/* ---- first reading: which maps need "$map" ---- */
+/* ---- first reading: which maps need "$map" --------------------------------------------------- */
 
 static void mark_token(json_printer *j, const jobq_token *t)
 {
@@ -67,7 +67,7 @@ static void mark_token(json_printer *j, const jobq_token *t)
         push_frame(j, t);
 }
 
-/* ---- second reading: printing ---- */
+/* ---- second reading: printing ---------------------------------------------------------------- */
 
 static void add_time(jobq__buf *out, const jobq_token *t)
 {
@@ -210,7 +210,7 @@ void jobq_text_free(char *text)
     jobq__free(text);
 }
 
-/* ---- from text ---- */
+/* ---- from text ------------------------------------------------------------------------------- */
 
 static int write_token(jobq_writer *w, const jobq_token *t)
 {

@@ -6,7 +6,7 @@
 
 #include "payload/json_text.h"
 
-/* ---- RFC 3339 (proleptic Gregorian calendar, UTC) ---- */
+/* ---- RFC 3339 (proleptic Gregorian calendar, UTC) -------------------------------------------- */
 
 enum { DAY = 86400, YEAR_DIGITS = 12 };
 
@@ -167,7 +167,7 @@ void jobq__rfc3339_add(jobq__buf *out, int64_t seconds, uint32_t nanoseconds)
     jobq__buf_addc(out, 'Z');
 }
 
-/* ---- base64 ---- */
+/* ---- base64 ---------------------------------------------------------------------------------- */
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

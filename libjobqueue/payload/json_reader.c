@@ -23,7 +23,7 @@ static uint32_t next_count(jobq_reader *r)
     return count;
 }
 
-/* ---- scalars ---- */
+/* ---- scalars --------------------------------------------------------------------------------- */
 
 static int expect(jobq_reader *r, char c, const char *what)
 {
@@ -142,7 +142,7 @@ static int take_number(jobq_reader *r, jobq_token *t)
     return 0;
 }
 
-/* ---- the forms: objects with one special key ---- */
+/* ---- the forms: objects with one special key ------------------------------------------------- */
 
 static int form_bytes(jobq_reader *r, const text_value *text, jobq_token *t, size_t at)
 {
@@ -277,7 +277,7 @@ static int take_value(jobq_reader *r, jobq_token *t)
     }
 }
 
-/* ---- keys and separators ---- */
+/* ---- keys and separators --------------------------------------------------------------------- */
 
 /* "[" of a pair with exactly two entries, after "]," of the one before. */
 static int begin_pair(jobq_reader *r, bool first)

@@ -26,7 +26,7 @@ int jobq__json_form(const char *key, size_t n)
     return JOBQ__FORM_NONE;
 }
 
-/* ---- numbers ---- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static size_t digits(const char *p, size_t n)
 {
@@ -214,7 +214,7 @@ void jobq__json_add_double(jobq__buf *out, double value)
     }
 }
 
-/* ---- strings ---- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 /* Bytes of the character at p that must not stand raw, and its code point; 0 when it may. */
 static size_t must_escape(const char *p, size_t n, unsigned *code)

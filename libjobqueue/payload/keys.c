@@ -47,7 +47,7 @@ void jobq__keys_reset(jobq__keys *keys)
     keys->count = keys->slot_count = 0;
 }
 
-/* ---- what a key is ---- */
+/* ---- what a key is --------------------------------------------------------------------------- */
 
 /* All digits, no needless zero in front, at most 2^64-1. */
 static bool plain_digits(const char *p, size_t n, uint64_t *out)
@@ -115,7 +115,7 @@ static bool same_key(const jobq__keys *keys, jobq__key a, jobq__key b)
            !memcmp(key_text(keys, a), key_text(keys, b), a.tag >> TAG_BITS);
 }
 
-/* ---- SipHash-2-4 ---- */
+/* ---- SipHash-2-4 ----------------------------------------------------------------------------- */
 
 static uint64_t rotate(uint64_t x, int by)
 {
@@ -171,7 +171,7 @@ static uint64_t hash_key(const jobq__keys *keys, jobq__key key)
     return sip_hash(keys->seed, (const char *)&key, sizeof(key));
 }
 
-/* ---- the index of a large map ---- */
+/* ---- the index of a large map ---------------------------------------------------------------- */
 
 /* The slot that holds an equal key, or the free one where it belongs. */
 static uint32_t *find_slot(jobq__keys *keys, const jobq__key_mark *mark, jobq__key key)

@@ -14,7 +14,7 @@
 
 enum { KEEP_BYTES = 64 * 1024 };
 
-/* ---- life ---- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void jobq__reader_init(jobq_reader *r)
 {
@@ -82,7 +82,7 @@ jobq_problem jobq_reader_problem(const jobq_reader *r)
     return r ? r->problem : JOBQ_PROBLEM_NONE;
 }
 
-/* ---- refusing ---- */
+/* ---- refusing -------------------------------------------------------------------------------- */
 
 static int say_problem(const jobq_reader *r)
 {
@@ -123,7 +123,7 @@ static int malformed(jobq_reader *r, size_t at, const char *what)
     return jobq__reader_fail(r, JOBQ_PROBLEM_MALFORMED, at, what);
 }
 
-/* ---- containers and keys ---- */
+/* ---- containers and keys --------------------------------------------------------------------- */
 
 int jobq__reader_enter(jobq_reader *r, int kind, uint64_t count, size_t at)
 {
@@ -172,7 +172,7 @@ int jobq__reader_key(jobq_reader *r, jobq_token *key, int base, size_t offset, s
     return 0;
 }
 
-/* ---- msgpack ---- */
+/* ---- msgpack --------------------------------------------------------------------------------- */
 
 enum {
     OP_NIL,

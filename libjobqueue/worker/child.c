@@ -22,7 +22,7 @@
 
 enum { IDLE_LOOK_MS = 1000, MEASURE_EVERY_MS = 250, OOM_SCORE_MORE = 200 };
 
-/* ---- telling the others ------------------------------------------------------------------------------- */
+/* ---- telling the others ---------------------------------------------------------------------- */
 
 /* A handler may have closed the pipe and opened something else under its number: the dispatcher looks every
  * 50 ms then (rule D7). */
@@ -74,7 +74,7 @@ void jobq__child_fatal(jobq_worker *worker, const char *text, size_t n)
     jobq__child_retire(worker, text, n);
 }
 
-/* ---- when to be replaced (rule G1: memory, recycle_jobs, recycle_time) ----------------------------------- */
+/* ---- when to be replaced (rule G1: memory, recycle_jobs, recycle_time) ----------------------- */
 
 /* Private memory in MB when it is over the limit, else 0. Looked at no oftener than four times a second. */
 static int64_t measure_memory(const jobq_worker *worker, int64_t now_ms)
@@ -127,7 +127,7 @@ static bool survive_start(jobq_worker *worker)
     return true;
 }
 
-/* ---- the step API --------------------------------------------------------------------------------------- */
+/* ---- the step API ---------------------------------------------------------------------------- */
 
 /* Unstarted jobs stay where they are while the worker stops or pauses: the dispatcher takes them back. */
 static bool may_begin(const jobq_worker *worker)
@@ -238,7 +238,7 @@ _Noreturn void jobq__child_finish(jobq_worker *worker)
     _exit(atomic_load(&slot->started) ? 0 : 1);
 }
 
-/* ---- right after the fork --------------------------------------------------------------------------------- */
+/* ---- right after the fork -------------------------------------------------------------------- */
 
 static void raise_oom_score(void)
 {

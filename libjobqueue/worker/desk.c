@@ -11,7 +11,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-/* ---- lists --------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 void jobq__tickets_append(jobq__tickets *list, jobq__ticket *ticket)
 {
@@ -39,7 +39,7 @@ void jobq__tickets_remove(jobq__tickets *list, jobq__ticket *ticket)
     list->count--;
 }
 
-/* ---- tickets and parcels --------------------------------------------------------------------------------- */
+/* ---- tickets and parcels --------------------------------------------------------------------- */
 
 jobq__ticket *jobq__desk_take(jobq__desk *desk)
 {
@@ -139,7 +139,7 @@ void jobq__desk_return_parcel(jobq__desk *desk, jobq__parcel *parcel)
     desk->parcels = parcel;
 }
 
-/* ---- making and freeing ------------------------------------------------------------------------------------ */
+/* ---- making and freeing ---------------------------------------------------------------------- */
 
 static int make_queues(jobq__desk *desk)
 {
@@ -245,7 +245,7 @@ void jobq__desk_free(jobq__desk *desk)
             jobq__desk_drop(desk, &desk->tickets[i]);
     free_parcels(desk);
     while (desk->posts)
-        jobq__give_drop_post(desk);
+        jobq__posts_drop(desk);
     jobq__batch_free(&desk->scratch);
     jobq__batch_free(&desk->announced);
     jobq__arena_free(&desk->arena);
@@ -261,7 +261,7 @@ void jobq__desk_free(jobq__desk *desk)
     jobq__free(desk);
 }
 
-/* ---- clocks and counters --------------------------------------------------------------------------------- */
+/* ---- clocks and counters --------------------------------------------------------------------- */
 
 int64_t jobq__desk_store_now(const jobq__desk *desk)
 {
@@ -315,7 +315,7 @@ bool jobq__desk_say(jobq__desk *desk, const char *what, jobq_slice name)
     return true;
 }
 
-/* ---- what the loop knows ------------------------------------------------------------------------------- */
+/* ---- what the loop knows --------------------------------------------------------------------- */
 
 static bool is_resting(const jobq__situation *s)
 {

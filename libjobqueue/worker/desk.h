@@ -23,6 +23,9 @@ typedef struct jobq__parcel {
     size_t jobs;
 } jobq__parcel;
 
+/* A running job that takes so long gets nothing more behind it. */
+enum { JOBQ__LONG_MS = 100 };
+
 enum { JOBQ__TICKET_FREE, JOBQ__TICKET_HELD, JOBQ__TICKET_OUT, JOBQ__TICKET_ENDED };
 
 typedef struct jobq__ticket {
@@ -163,9 +166,14 @@ void jobq__desk_maintain(jobq__desk *desk);
 void jobq__desk_call(jobq__desk *desk, const jobq__step *step, int64_t want_taken_back); /* all that step wants of the store */
 bool jobq__desk_is_waiting_out(const jobq__desk *desk);     /* an outage: not yet time to try again */
 void jobq__desk_wait_store(jobq__desk *desk, int64_t timeout_ms, int wake_fd);
+bool jobq__desk_is_announced(jobq__desk *desk, const jobq__handout *handout);
+
+int jobq__desk_fail(jobq__desk *desk, int rc);               /* notes a failed call; returns rc */
+void jobq__desk_lose(jobq__desk *desk, jobq__ticket *ticket); /* its lease is lost */
+
+/* reconcile.c */
 void jobq__desk_reconcile(jobq__desk *desk);                /* asks `held` and sorts out the difference */
 void jobq__desk_give_up(jobq__desk *desk);                  /* unsettled results are lost */
-bool jobq__desk_is_announced(jobq__desk *desk, const jobq__handout *handout);
 
 /* give.c */
 void jobq__give(jobq__desk *desk);
@@ -174,10 +182,18 @@ void jobq__give_take_back(jobq__desk *desk);                /* unstarted ones of
 void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms); /* held ones go back to the store */
 void jobq__give_revoke_all(jobq__desk *desk, jobq__seat *seat);
 void jobq__give_clear_strays(jobq__desk *desk, jobq__seat *seat);
-void jobq__give_posts(jobq__desk *desk);
-void jobq__give_drop_post(jobq__desk *desk);                /* the first one */
 bool jobq__seat_is_open(const jobq__seat *seat);             /* LIVE and going to stay */
-void jobq__give_post(jobq__desk *desk, const char *event, const jobq__ticket *ticket, int64_t took_ms, const jobq__fault *fault);
+
+/* message.c */
+void jobq__message_fill(jobq__job_message *message, const jobq__ticket *ticket);
+char *jobq__message_put_texts(char *p, const jobq__job_message *message, const jobq__ticket *ticket);
+bool jobq__message_is_big(const jobq__ticket *ticket);      /* its body goes by the big area */
+bool jobq__message_write(jobq__desk *desk, jobq__seat *seat, const jobq__ticket *ticket); /* false: no room now */
+
+/* post.c: events */
+void jobq__posts_deliver(jobq__desk *desk);
+void jobq__posts_drop(jobq__desk *desk);                /* the first one */
+void jobq__posts_add(jobq__desk *desk, const char *event, const jobq__ticket *ticket, int64_t took_ms, const jobq__fault *fault);
 
 /* results.c */
 void jobq__results_read(jobq__desk *desk);

@@ -30,7 +30,7 @@ typedef struct {
     int alarm_fd;            /* readable when the bell rings or the master dies; -1 = there is no such thing here */
 } dispatcher;
 
-/* ---- beginning --------------------------------------------------------------------------------------------- */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 static void close_range_of(unsigned first, unsigned last)
 {
@@ -108,7 +108,7 @@ static int make_alarm(const jobq__shared *shared, pid_t master)
     return -1;
 }
 
-/* ---- the master's end ------------------------------------------------------------------------------------ */
+/* ---- the master's end ------------------------------------------------------------------------ */
 
 static void look_for_parent(dispatcher *d)
 {
@@ -134,7 +134,7 @@ static bool is_overdue(const dispatcher *d)
     return d->desk->master_died && d->desk->now_ms - d->orphaned_ms >= ORPHAN_MS;
 }
 
-/* ---- one round ------------------------------------------------------------------------------------------- */
+/* ---- one round ------------------------------------------------------------------------------- */
 
 static bool is_serving(const jobq__desk *desk)
 {
@@ -183,7 +183,7 @@ static void look(dispatcher *d)
     jobq__results_deaths(desk);
     jobq__desk_situation(desk);
     jobq__give_look(desk);
-    jobq__give_posts(desk); /* before jobs: one of them may take its process with it */
+    jobq__posts_deliver(desk); /* before jobs: one of them may take its process with it */
     if (is_serving(desk) && !jobq__desk_is_waiting_out(desk)) {
         jobq__give(desk);
         jobq__give_look(desk);
@@ -236,7 +236,7 @@ static void carry_out(dispatcher *d, const jobq__step *step)
     }
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* One that is judged stays DEAD until the store has answered for its results. */
 static bool is_freshly_dead(const jobq__seat *seat)
@@ -306,13 +306,13 @@ static bool run_round(dispatcher *d)
     return false;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void finish(jobq__desk *desk)
 {
     jobq__words *words = desk->words;
 
-    jobq__give_posts(desk);
+    jobq__posts_deliver(desk);
     if (desk->renewed && desk->s.reserve_failures == 0)
         jobq__store_leave(desk->store, desk->id);
     jobq__store_disconnect(desk->store);

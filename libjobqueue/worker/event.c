@@ -45,7 +45,7 @@ bool jobq_event_data(const jobq_event *event, size_t i, const char **key, const 
     return true;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void add_datum(jobq__buf *out, char kind, const char *key, const char *text, double number)
 {
@@ -92,7 +92,7 @@ void jobq__event_write(jobq__buf *out, const jobq__handout *h, jobq_ending endin
     }
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The NUL-terminated text at *p, NULL when it does not end. */
 static const char *next_text(const char **p, const char *end)

@@ -19,7 +19,7 @@ enum {
     ANNOUNCED_MS = 1000
 };
 
-/* ---- outages --------------------------------------------------------------------------------------------- */
+/* ---- outages --------------------------------------------------------------------------------- */
 
 /* These codes promise that nothing was changed; after any other the worker asks what it holds. */
 static bool is_outcome_known(int rc)
@@ -36,7 +36,7 @@ static void note_configuration(jobq__desk *desk)
     desk->s.max_reserve_failures = desk->s.reserve_failures;
 }
 
-static int fail(jobq__desk *desk, int rc)
+int jobq__desk_fail(jobq__desk *desk, int rc)
 {
     jobq__situation *s = &desk->s;
 
@@ -74,7 +74,7 @@ static void set_due(jobq__desk *desk, int64_t next_due_ms)
     desk->s.maintain_at_ms = at > latest ? latest : at < 1 ? 1 : at;
 }
 
-/* ---- exchange -------------------------------------------------------------------------------------------- */
+/* ---- exchange -------------------------------------------------------------------------------- */
 
 static size_t build_settlements(jobq__desk *desk)
 {
@@ -146,7 +146,7 @@ static int run_exchange(jobq__desk *desk, jobq_exchange *x)
 static int fail_exchange(jobq__desk *desk, jobq_exchange *x, jobq__parcel *parcel, int rc)
 {
     jobq__desk_return_parcel(desk, parcel);
-    fail(desk, rc);
+    jobq__desk_fail(desk, rc);
     if (x->settled)
         answer_all(desk, x->settle_count);
     for (size_t i = 0; !x->settled && !is_outcome_known(rc) && i < x->settle_count; i++)
@@ -163,7 +163,7 @@ int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back)
     int rc;
 
     if (!parcel)
-        return fail(desk, jobq__error_nomem());
+        return jobq__desk_fail(desk, jobq__error_nomem());
     prepare(desk, &x, want, want_taken_back);
     x.out = &parcel->batch;
     rc = run_exchange(desk, &x);
@@ -180,9 +180,9 @@ int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back)
     return 0;
 }
 
-/* ---- renew ----------------------------------------------------------------------------------------------- */
+/* ---- renew ----------------------------------------------------------------------------------- */
 
-static void mark_lost(jobq__desk *desk, jobq__ticket *ticket)
+void jobq__desk_lose(jobq__desk *desk, jobq__ticket *ticket)
 {
     jobq__seat *seat = desk->seats ? &desk->seats[ticket->handout->slot] : NULL;
 
@@ -203,7 +203,7 @@ static void lose_all(jobq__desk *desk)
     jobq__observer_error(desk->observer, "the lease of worker %s ran out; the jobs it held go to others", desk->words->worker_id);
     for (size_t i = 0; i < desk->ticket_count; i++)
         if (desk->tickets[i].phase != JOBQ__TICKET_FREE)
-            mark_lost(desk, &desk->tickets[i]);
+            jobq__desk_lose(desk, &desk->tickets[i]);
 }
 
 static size_t list_running(jobq__desk *desk, jobq__ticket *const *soon, size_t soon_n)
@@ -244,7 +244,7 @@ int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *so
     jobq__desk_beat(desk, jobq__desk_call_budget(desk));
     rc = jobq__store_renew(desk->store, &r);
     if (rc < 0 && rc != JOBQ_ELEASE)
-        return fail(desk, rc);
+        return jobq__desk_fail(desk, rc);
     succeed(desk, r.now_ms);
     desk->renewed = true;
     desk->list_changed = false;
@@ -257,7 +257,7 @@ int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *so
     return rc;
 }
 
-/* ---- maintain -------------------------------------------------------------------------------------------- */
+/* ---- maintain -------------------------------------------------------------------------------- */
 
 void jobq__desk_maintain(jobq__desk *desk)
 {
@@ -268,7 +268,7 @@ void jobq__desk_maintain(jobq__desk *desk)
     jobq__desk_beat(desk, jobq__desk_call_budget(desk));
     rc = jobq__store_maintain(desk->store, &m);
     if (rc < 0) {
-        fail(desk, rc);
+        jobq__desk_fail(desk, rc);
         return;
     }
     jobq__desk_set_clock(desk, m.now_ms);
@@ -278,7 +278,7 @@ void jobq__desk_maintain(jobq__desk *desk)
     set_due(desk, m.more ? m.now_ms : m.next_due_ms);
 }
 
-/* ---- wait ------------------------------------------------------------------------------------------------ */
+/* ---- wait ------------------------------------------------------------------------------------ */
 
 enum { POLL_MIN_MS = 10 };
 
@@ -293,98 +293,10 @@ void jobq__desk_wait_store(jobq__desk *desk, int64_t timeout_ms, int wake_fd)
     if (rc == JOBQ_WAIT_JOBS)
         desk->s.woken = true;
     else if (rc < 0 && rc != JOBQ_EINTR)
-        fail(desk, rc);
+        jobq__desk_fail(desk, rc);
 }
 
-/* ---- held: what does the store think we have? ---------------------------------------------------------------- */
-
-static jobq__ticket *find_token(jobq__desk *desk, jobq_lease_token token)
-{
-    for (size_t i = 0; i < desk->ticket_count; i++)
-        if (desk->tickets[i].phase != JOBQ__TICKET_FREE && jobq__token_equal(desk->tickets[i].handout->token, token))
-            return &desk->tickets[i];
-    return NULL;
-}
-
-static bool is_listed(const jobq_batch *batch, jobq_lease_token token)
-{
-    for (const jobq_record *record = batch->first; record; record = record->next)
-        if (jobq__token_equal(record->token, token))
-            return true;
-    return false;
-}
-
-/* Hand-outs that never arrived here: as if never taken. */
-static int give_back_strangers(jobq__desk *desk)
-{
-    jobq_exchange x = {.worker = desk->id, .lease_ms = desk->settings->lease_ms, .settle = desk->settlements};
-    int rc;
-
-    for (const jobq_record *record = desk->scratch.first; record && x.settle_count < desk->settle_max; record = record->next) {
-        if (find_token(desk, record->token))
-            continue;
-        desk->settlements[x.settle_count++] = (jobq_settlement){
-            .token = record->token, .id = record->id, .queue = record->queue, .op = JOBQ_OP_GIVE_BACK, .counters = record->counters};
-    }
-    if (x.settle_count == 0)
-        return 0;
-    jobq__desk_beat(desk, jobq__desk_call_budget(desk));
-    rc = jobq__store_exchange(desk->store, &x);
-    if (rc < 0)
-        return fail(desk, rc);
-    desk->s.woken = true;
-    jobq__desk_count(desk, JOBQ__COUNT_GIVEN_BACK, (int64_t)x.settle_count);
-    return 0;
-}
-
-static void forget_missing(jobq__desk *desk)
-{
-    for (size_t i = 0; i < desk->ticket_count; i++) {
-        jobq__ticket *ticket = &desk->tickets[i];
-
-        if (ticket->phase == JOBQ__TICKET_FREE || ticket->lost || is_listed(&desk->scratch, ticket->handout->token))
-            continue;
-        if (ticket->phase != JOBQ__TICKET_ENDED) {
-            mark_lost(desk, ticket);
-        } else if (ticket->tried) {
-            jobq__arena_reset(&desk->arena);
-            ticket->status = JOBQ_EUNKNOWN;
-            jobq__handout_answered(desk, ticket);
-        }
-    }
-}
-
-void jobq__desk_reconcile(jobq__desk *desk)
-{
-    int rc;
-
-    jobq__batch_reset(&desk->scratch);
-    jobq__desk_beat(desk, jobq__desk_call_budget(desk));
-    rc = jobq__store_held(desk->store, desk->id, &desk->scratch);
-    if (rc < 0) {
-        fail(desk, rc);
-        return;
-    }
-    if (give_back_strangers(desk) < 0)
-        return;
-    forget_missing(desk);
-    desk->ask_held = false;
-    desk->differs = 0;
-}
-
-void jobq__desk_give_up(jobq__desk *desk)
-{
-    jobq__arena_reset(&desk->arena);
-    while (desk->ended.first) {
-        jobq__ticket *ticket = desk->ended.first;
-
-        ticket->bare = true; /* nobody is going to ask again */
-        ticket->status = JOBQ_ECONNECT;
-        jobq__handout_answered(desk, ticket);
-    }
-}
-
-/* ---- all of it ------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 bool jobq__desk_is_waiting_out(const jobq__desk *desk)
 {
@@ -405,7 +317,7 @@ void jobq__desk_call(jobq__desk *desk, const jobq__step *step, int64_t want_take
         jobq__desk_exchange(desk, step->want, want_taken_back);
 }
 
-/* ---- who announces a name (rule F3)? ---------------------------------------------------------------------- */
+/* ---- who announces a name (rule F3)? --------------------------------------------------------- */
 
 static bool has_line(jobq_slice lines, const char *line, size_t n)
 {

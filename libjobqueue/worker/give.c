@@ -13,13 +13,11 @@ enum {
     DEPTH_MAX = 160,        /* jobs behind the running one: below JOBQ__RECORDS with room to spare */
     DEPTH_UNKNOWN = 1,
     HOARD_FROM = 32,        /* from this depth on as many again are held here, ready for refilling */
-    LONG_MS = 100,          /* a running job that takes so long gets nothing more behind it */
     RUNNING_MS = 1000,      /* listed as running in the worker's record */
-    STEAL_US = 1000,        /* less work than this is not worth moving */
-    POSTS_MAX = 256
+    STEAL_US = 1000         /* less work than this is not worth moving */
 };
 
-/* ---- what a child can take ------------------------------------------------------------------------------- */
+/* ---- what a child can take ------------------------------------------------------------------- */
 
 static int64_t depth_of(const jobq__desk *desk)
 {
@@ -43,7 +41,7 @@ static int64_t room_of(const jobq__desk *desk, const jobq__seat *seat, int64_t d
 
     if (!seat->open || seat->clearing || seat->rest_until_ms > desk->now_ms)
         return 0;
-    if (out > 0 && seat->running_ms >= LONG_MS)
+    if (out > 0 && seat->running_ms >= JOBQ__LONG_MS)
         return 0;
     return out < 1 + depth ? 1 + depth - out : 0;
 }
@@ -99,7 +97,7 @@ static void settle_room(jobq__desk *desk, int64_t depth)
 /* Short jobs: as many again lie here, so that a child can be filled while the store is busy. */
 static int64_t hoard_of(const jobq__desk *desk, const jobq__seat *seat, int64_t depth)
 {
-    bool quick = seat->open && !seat->clearing && seat->running_ms < LONG_MS;
+    bool quick = seat->open && !seat->clearing && seat->running_ms < JOBQ__LONG_MS;
 
     return quick && depth >= HOARD_FROM && desk->settings->prefetch < 0 ? depth : 0;
 }
@@ -125,97 +123,7 @@ void jobq__give_look(jobq__desk *desk)
     settle_room(desk, depth);
 }
 
-/* ---- messages -------------------------------------------------------------------------------------------- */
-
-static char *put(char *p, const void *bytes, size_t n)
-{
-    if (n > 0)
-        memcpy(p, bytes, n);
-    return p + n;
-}
-
-static void fill_message(jobq__job_message *message, const jobq__ticket *ticket)
-{
-    const jobq__handout *handout = ticket->handout;
-
-    message->kind = JOBQ__MSG_JOB;
-    message->version = handout->version;
-    message->handout = handout->number;
-    message->counters = handout->counters;
-    message->fence = handout->fence;
-    message->enqueued_at_ms = handout->enqueued_at_ms;
-    message->base_at_ms = handout->base_at_ms;
-    message->taken_at_ms = handout->taken_at_ms;
-    message->taken_mono_ms = handout->taken_mono_ms;
-    message->policy = handout->policy;
-    message->priority = handout->priority;
-    message->body_in_area = 0;
-    message->id_n = (uint32_t)strlen(handout->id);
-    message->queue_n = handout->queue_n;
-    message->name_n = handout->name_n;
-    message->header_n = ticket->record ? (uint32_t)ticket->record->header.n : 0;
-    message->event_n = message->data_n = 0;
-    message->body_n = ticket->record ? ticket->record->body.n : 0;
-}
-
-static char *put_texts(char *p, const jobq__job_message *message, const jobq__ticket *ticket)
-{
-    const jobq__handout *handout = ticket->handout;
-
-    p = put(p, handout->id, message->id_n);
-    p = put(p, handout->queue, message->queue_n);
-    p = put(p, handout->name, message->name_n);
-    return put(p, ticket->record ? ticket->record->header.p : NULL, message->header_n);
-}
-
-static bool is_big(const jobq__ticket *ticket)
-{
-    return ticket->record->body.n > JOBQ__JOB_RING / 4;
-}
-
-static bool area_is_free(const jobq__seat *seat)
-{
-    return atomic_load(&seat->slot->area_used) == 0;
-}
-
-static void put_in_area(jobq__desk *desk, jobq__seat *seat, const jobq_slice *body)
-{
-    const jobq__shared *shared = &desk->worker->shared;
-    size_t i = (size_t)(seat - desk->seats);
-
-    memcpy(shared->areas + i * shared->area_size, body->p, body->n);
-    atomic_store(&seat->slot->area_used, (int64_t)body->n);
-}
-
-/* Writes the job into the child's ring; false: no room there now. */
-static bool write_job(jobq__desk *desk, jobq__seat *seat, const jobq__ticket *ticket)
-{
-    const jobq_record *record = ticket->record;
-    bool big = is_big(ticket);
-    size_t n = sizeof(jobq__job_message) + strlen(ticket->handout->id) + ticket->handout->queue_n + ticket->handout->name_n +
-               record->header.n + (big ? 0 : record->body.n);
-    jobq__job_message *message;
-    char *p;
-
-    if (big && !area_is_free(seat))
-        return false;
-    message = jobq__ring_reserve(&seat->slot->jobs, jobq__slot_base(seat->slot), n);
-    if (!message)
-        return false;
-    fill_message(message, ticket);
-    message->body_in_area = big;
-    p = put_texts((char *)(message + 1), message, ticket);
-    if (big)
-        put_in_area(desk, seat, &record->body);
-    else
-        put(p, record->body.p, record->body.n);
-    atomic_store_explicit(&seat->slot->records[ticket->handout->number % JOBQ__RECORDS],
-                          jobq__record_value(ticket->handout->number, JOBQ__GIVEN), memory_order_release);
-    jobq__ring_publish(&seat->slot->jobs, n);
-    return true;
-}
-
-/* ---- giving ---------------------------------------------------------------------------------------------- */
+/* ---- giving ---------------------------------------------------------------------------------- */
 
 /* The next number whose cell in this slot belongs to nobody. */
 static uint64_t next_number(jobq__desk *desk, const jobq__seat *seat)
@@ -238,7 +146,7 @@ static bool give(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
     handout->slot = (uint32_t)(seat - desk->seats);
     /* First the table, then the ring: a successor of ours must know of everything a child may have. */
     atomic_store(&handout->state, JOBQ__HANDOUT_OUT);
-    if (!write_job(desk, seat, ticket)) {
+    if (!jobq__message_write(desk, seat, ticket)) {
         atomic_store(&handout->state, JOBQ__HANDOUT_HELD);
         return false;
     }
@@ -274,7 +182,7 @@ static bool cannot_be_given(jobq__desk *desk, jobq__ticket *ticket)
         jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSTARTED);
         return true;
     }
-    if (!is_big(ticket) || ticket->record->body.n <= desk->worker->shared.area_size)
+    if (!jobq__message_is_big(ticket) || ticket->record->body.n <= desk->worker->shared.area_size)
         return false;
     jobq__handout_fault(ticket, "", "the body is larger than this worker's max_payload");
     jobq__handout_end(desk, ticket, JOBQ_ENDED_FAILED);
@@ -299,7 +207,7 @@ static void give_plain(jobq__desk *desk)
     }
 }
 
-/* ---- delicate ones --------------------------------------------------------------------------------------- */
+/* ---- delicate ones --------------------------------------------------------------------------- */
 
 static size_t pick_delicate(jobq__desk *desk, jobq__ticket **soon, size_t most, size_t *all)
 {
@@ -358,14 +266,20 @@ static void give_delicate(jobq__desk *desk)
     size_t idle = (size_t)desk->s.idle_children, all;
     size_t n = pick_delicate(desk, soon, idle < SOON ? idle : SOON, &all);
 
-    if (n > 0 && jobq__desk_renew(desk, desk->settings->lease_ms, soon, n) == 0) {
+    if (n > 0 && jobq__desk_renew(desk, desk->settings->lease_ms, soon, n) == 0)
         give_soon(desk, soon, n);
-        all -= n;
-    }
+}
+
+/* Children are kept free for delicate jobs exactly as long as there are any. */
+static void keep_clear(jobq__desk *desk)
+{
+    size_t all;
+
+    pick_delicate(desk, NULL, 0, &all);
     clear_seats(desk, all);
 }
 
-/* ---- taking back ----------------------------------------------------------------------------------------- */
+/* ---- taking back ----------------------------------------------------------------------------- */
 
 /* From its seat to the front of the held ones. */
 static void unseat(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
@@ -436,7 +350,7 @@ void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms)
     }
 }
 
-/* ---- a free child takes from a busy one ---------------------------------------------------------------------- */
+/* ---- a free child takes from a busy one ------------------------------------------------------ */
 
 /* How many unstarted jobs may go elsewhere: all behind a long one, else half. */
 static size_t surplus(const jobq__desk *desk, const jobq__seat *seat)
@@ -490,128 +404,12 @@ void jobq__give(jobq__desk *desk)
     relieve(desk);
     if (desk->held.count == 0 && desk->s.idle_children > 0)
         steal(desk);
-    if (desk->held.count > 0)
-        give_delicate(desk);
+    give_delicate(desk);
+    keep_clear(desk);
     if (desk->held.count > 0) {
         give_plain(desk);
         jobq__give_return_held(desk, HELD_MS);
+        keep_clear(desk);
     }
     ring_children(desk);
-}
-
-/* ---- events ---------------------------------------------------------------------------------------------- */
-
-static bool is_listened(const jobq_worker *worker, const char *event)
-{
-    const char *name;
-
-    for (size_t i = 0; worker->listened && (name = jobq_event_list(i)) != NULL; i++)
-        if (strcmp(name, event) == 0)
-            return worker->listened >> i & 1;
-    return false;
-}
-
-static jobq__post *new_post(jobq__desk *desk)
-{
-    jobq__post *post = desk->post_count < POSTS_MAX ? jobq__zalloc(sizeof(*post)) : NULL;
-
-    if (!post)
-        return NULL;
-    if (desk->last_post)
-        desk->last_post->next = post;
-    else
-        desk->posts = post;
-    desk->last_post = post;
-    desk->post_count++;
-    return post;
-}
-
-/* At most once: an event that finds the queue full is dropped. */
-void jobq__give_post(jobq__desk *desk, const char *event, const jobq__ticket *ticket, int64_t took_ms, const jobq__fault *fault)
-{
-    jobq__job_message message = {0};
-    jobq__buf data = {0};
-    jobq__post *post;
-
-    if (!is_listened(desk->worker, event) || !(post = new_post(desk)))
-        return;
-    jobq__event_write(&data, ticket->handout, ticket->ending, &ticket->verdict, took_ms, fault);
-    fill_message(&message, ticket);
-    message.kind = JOBQ__MSG_EVENT;
-    message.handout = 0;
-    message.event_n = (uint32_t)strlen(event);
-    message.data_n = (uint32_t)data.n;
-    if (message.body_n > JOBQ__JOB_RING / 4)
-        message.body_n = 0;
-    jobq__buf_add(&post->bytes, &message, sizeof(message));
-    if (jobq__buf_reserve(&post->bytes, message.id_n + message.queue_n + message.name_n + message.header_n))
-        post->bytes.n = (size_t)(put_texts(post->bytes.p + post->bytes.n, &message, ticket) - post->bytes.p);
-    jobq__buf_add(&post->bytes, event, message.event_n);
-    jobq__buf_add(&post->bytes, data.p, data.n);
-    jobq__buf_add(&post->bytes, ticket->record ? ticket->record->body.p : NULL, (size_t)message.body_n);
-    jobq__buf_free(&data);
-}
-
-/* Events stay in order: while a child has some to read, the next ones go to the same. */
-static bool is_still_reading(const jobq__desk *desk)
-{
-    const jobq__seat *seat = desk->listener;
-
-    return seat && seat->open && (int64_t)(desk->listener_head - atomic_load(&seat->slot->jobs.tail)) > 0;
-}
-
-/* Else the child that gets to it first. */
-static jobq__seat *choose_listener(jobq__desk *desk)
-{
-    jobq__seat *best = NULL;
-
-    if (is_still_reading(desk))
-        return desk->listener;
-    for (size_t i = 0; i < desk->seat_count; i++) {
-        jobq__seat *seat = &desk->seats[i];
-
-        if (seat->open && seat->running_ms < LONG_MS && (!best || seat->out.count < best->out.count))
-            best = seat;
-    }
-    return best;
-}
-
-void jobq__give_drop_post(jobq__desk *desk)
-{
-    jobq__post *post = desk->posts;
-
-    desk->posts = post->next;
-    if (!desk->posts)
-        desk->last_post = NULL;
-    desk->post_count--;
-    jobq__buf_free(&post->bytes);
-    jobq__free(post);
-}
-
-static bool put_post(jobq__desk *desk, jobq__seat *seat, const jobq__buf *bytes)
-{
-    void *p = jobq__ring_reserve(&seat->slot->jobs, jobq__slot_base(seat->slot), bytes->n);
-
-    if (!p)
-        return false;
-    memcpy(p, bytes->p, bytes->n);
-    jobq__ring_publish(&seat->slot->jobs, bytes->n);
-    desk->listener = seat;
-    desk->listener_head = atomic_load(&seat->slot->jobs.head);
-    jobq__slot_wake(seat->slot);
-    return true;
-}
-
-/* What has no room now waits; what was cut for want of memory is dropped. */
-void jobq__give_posts(jobq__desk *desk)
-{
-    while (desk->posts) {
-        jobq__seat *seat = choose_listener(desk);
-
-        if (!seat)
-            return;
-        if (!desk->posts->bytes.failed && !put_post(desk, seat, &desk->posts->bytes))
-            return;
-        jobq__give_drop_post(desk);
-    }
 }

@@ -8,7 +8,7 @@
 #include "util/rng.h"
 #include "worker/desk.h"
 
-/* ---- accept ---------------------------------------------------------------------------------------------- */
+/* ---- accept ---------------------------------------------------------------------------------- */
 
 static void copy_texts(jobq__handout *handout, const jobq_record *record)
 {
@@ -131,7 +131,7 @@ jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record, 
     return ticket;
 }
 
-/* ---- how it ended ---------------------------------------------------------------------------------------- */
+/* ---- how it ended ---------------------------------------------------------------------------- */
 
 /* A fault of our own wording; without memory there is none. */
 void jobq__handout_fault(jobq__ticket *ticket, const char *class_name, const char *message)
@@ -246,7 +246,7 @@ void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settl
         out->error = write_error(desk, ticket, &fault);
 }
 
-/* ---- after the store has answered -------------------------------------------------------------------------- */
+/* ---- after the store has answered ------------------------------------------------------------ */
 
 /* Which counters an ending raises (rule N2); -1 = none. */
 static const int8_t counter_of[JOBQ_ENDINGS] = {
@@ -289,15 +289,15 @@ static void count(jobq__desk *desk, const jobq__ticket *ticket)
 static void post_events(jobq__desk *desk, const jobq__ticket *ticket, int64_t took_ms, const jobq__fault *fault)
 {
     if (ticket->status != 0) {
-        jobq__give_post(desk, "job.lease_lost", ticket, took_ms, fault);
+        jobq__posts_add(desk, "job.lease_lost", ticket, took_ms, fault);
         return;
     }
     if (ticket->ending == JOBQ_ENDED_TIMED_OUT)
-        jobq__give_post(desk, "job.timed_out", ticket, took_ms, fault);
+        jobq__posts_add(desk, "job.timed_out", ticket, took_ms, fault);
     else if (ticket->ending == JOBQ_ENDED_CRASHED)
-        jobq__give_post(desk, "job.crashed", ticket, took_ms, fault);
+        jobq__posts_add(desk, "job.crashed", ticket, took_ms, fault);
     if (ticket->verdict.op == JOBQ_OP_BACK && is_failure(ticket->ending))
-        jobq__give_post(desk, "job.retrying", ticket, took_ms, fault);
+        jobq__posts_add(desk, "job.retrying", ticket, took_ms, fault);
 }
 
 static void say_parked(jobq__desk *desk, const jobq__ticket *ticket)

@@ -30,7 +30,7 @@ struct jobq__inline {
     jobq_job event_job;
 };
 
-/* ---- signals and the timer --------------------------------------------------------------------------------- */
+/* ---- signals and the timer ------------------------------------------------------------------- */
 
 static void set_timer(struct jobq__inline *inl, int64_t at_ms)
 {
@@ -102,7 +102,7 @@ static void take_signals(struct jobq__inline *inl)
     }
 }
 
-/* ---- the job in hand --------------------------------------------------------------------------------------- */
+/* ---- the job in hand ------------------------------------------------------------------------- */
 
 /* Long enough for the handler's time limit; without one the handler calls extend. */
 static int64_t lease_for(const jobq__desk *desk, const jobq__policy *policy)
@@ -246,6 +246,7 @@ static void hand_out(struct jobq__inline *inl, jobq__ticket *ticket)
     inl->told_timeout = inl->told_stop = false;
     inl->deadline_ms = ticket->handout->policy.timeout_ms > 0 ? inl->started_us / 1000 + ticket->handout->policy.timeout_ms : 0;
     set_timer(inl, next_interrupt(inl));
+    atomic_store(&desk->words->ready, 1); /* rule G5: handlers ask, too */
     if (desk->settings->verbose)
         jobq__observer_processing(desk->observer, ticket->handout);
 }
@@ -273,7 +274,7 @@ static int start_held(jobq_worker *worker, jobq_job **job_out)
     return JOBQ_STEP_JOB;
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static jobq_slice next_text(const char **p, size_t n)
 {
@@ -304,13 +305,13 @@ static int deliver(jobq_worker *worker, jobq_event **event_out)
     record.body = jobq__slice(p, m->body_n);
     good = good && jobq__job_fill(&inl->event_job, &record, worker->run_conf, NULL, m->taken_at_ms) == 0 &&
            jobq__event_read(&inl->event, name.p, name.n, data.p, data.n);
-    jobq__give_drop_post(inl->desk);
+    jobq__posts_drop(inl->desk);
     inl->event.job = &inl->event_job;
     *event_out = &inl->event;
     return good ? JOBQ_STEP_EVENT : 0;
 }
 
-/* ---- the loop -------------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static void check_memory(struct jobq__inline *inl)
 {
@@ -426,7 +427,7 @@ void jobq__inline_fatal(jobq_worker *worker, const char *text, size_t n)
     jobq__observer_tick(inl->desk->observer, inl->desk->now_ms);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static void make_timer(struct jobq__inline *inl, const jobq_worker *worker)
 {
@@ -491,7 +492,7 @@ static void settle_the_rest(struct jobq__inline *inl)
     jobq__words_stop(inl->desk->words, JOBQ__DRAIN, JOBQ__STOP_SIGNAL, 0);
     while (!run_round(inl))
         while (inl->desk->posts)
-            jobq__give_drop_post(inl->desk);
+            jobq__posts_drop(inl->desk);
 }
 
 int jobq__inline_finish(jobq_worker *worker)

@@ -24,7 +24,7 @@
 
 enum { FIRST_BEAT_MS = 10000, STOPPED_OURSELVES_MS = 3000, MERCY_MS = 10000, BODY_MAX = 64 << 20 };
 
-/* ---- small things the other files use -------------------------------------------------------------------- */
+/* ---- small things the other files use -------------------------------------------------------- */
 
 void jobq__master_ring_dispatcher(const jobq__master *m)
 {
@@ -53,7 +53,7 @@ bool jobq__master_has_children(const jobq__master *m)
     return false;
 }
 
-/* ---- forks ------------------------------------------------------------------------------------------------ */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 /* Signals are blocked across it: none can find a handler of the master's in a process that is not it. The
  * new process lets them in when it has its own (signals.c). */
@@ -171,7 +171,7 @@ static int fill_places(jobq__master *m)
     return JOBQ_ROLE_MASTER;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static bool is_busy(const jobq__master *m)
 {
@@ -229,7 +229,7 @@ static int loop(jobq__master *m)
     }
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static void warn_about_process(const jobq__master *m)
 {

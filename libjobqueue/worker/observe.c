@@ -51,7 +51,7 @@ int jobq__observer_new(const jobq_worker *worker, jobq__observer **out)
     return rc;
 }
 
-/* ---- pieces of lines ------------------------------------------------------------------------------------- */
+/* ---- pieces of lines ------------------------------------------------------------------------- */
 
 static void add_stamp(jobq__observer *o)
 {
@@ -113,7 +113,7 @@ static void end_line(jobq__observer *o)
     jobq__output_line(&o->out, jobq__buf_text(&o->line), o->line.n);
 }
 
-/* ---- how an attempt ended, in words ------------------------------------------------------------------------ */
+/* ---- how an attempt ended, in words ---------------------------------------------------------- */
 
 typedef struct {
     const char *verb, *word; /* for people, for JSON */
@@ -188,7 +188,7 @@ static void add_outcome(jobq__buf *line, const jobq__handout *h, jobq_ending end
     }
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------ */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void add_json_text(jobq__buf *b, const char *p, size_t n)
 {
@@ -275,7 +275,7 @@ static void show_json(jobq__observer *o, const row *as, const jobq__handout *h, 
     end_json(o);
 }
 
-/* ---- what the loops call --------------------------------------------------------------------------------- */
+/* ---- what the loops call --------------------------------------------------------------------- */
 
 void jobq__observer_processing(jobq__observer *o, const jobq__handout *h)
 {
@@ -363,7 +363,7 @@ void jobq__observer_free(jobq__observer *o)
     jobq__free(o);
 }
 
-/* ---- lines about the worker ------------------------------------------------------------------------------ */
+/* ---- lines about the worker ------------------------------------------------------------------ */
 
 static void add_queues(jobq__buf *b, const jobq_worker *worker, bool json)
 {

@@ -24,7 +24,7 @@ static void describe_status(int status, char *out, size_t size)
         snprintf(out, size, "exit status %d", WEXITSTATUS(status));
 }
 
-/* ---- children ------------------------------------------------------------------------------------------ */
+/* ---- children -------------------------------------------------------------------------------- */
 
 static void describe_death(jobq__master *m, const jobq__slot *slot, int status)
 {
@@ -115,7 +115,7 @@ static void see_started(jobq__master *m, uint32_t i)
     m->fork_backoff_ms = 0;
 }
 
-/* ---- the dispatcher ------------------------------------------------------------------------------------- */
+/* ---- the dispatcher -------------------------------------------------------------------------- */
 
 /* The store is unattended for good. What children hold comes back by lease. */
 static void give_up(jobq__master *m, const char *how)
@@ -169,7 +169,7 @@ void jobq__master_check_dispatcher(jobq__master *m)
     kill(m->dispatcher, SIGKILL);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* As process 1 we get everybody's orphans. */
 static void reap_orphans(const jobq__master *m)

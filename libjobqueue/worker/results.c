@@ -13,7 +13,7 @@
 #include "util/clock.h"
 #include "worker/desk.h"
 
-/* ---- results --------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 /* Handler times, smoothed: quick to learn that jobs got long, slower to believe that they got short. */
 static void learn(jobq__desk *desk, int64_t ran_us)
@@ -113,7 +113,7 @@ void jobq__results_release(jobq__desk *desk)
     }
 }
 
-/* ---- deaths ---------------------------------------------------------------------------------------------- */
+/* ---- deaths ---------------------------------------------------------------------------------- */
 
 static const struct {
     int number;
@@ -231,7 +231,7 @@ void jobq__results_deaths(jobq__desk *desk)
         jobq__fd_ring(desk->worker->shared.master_bell[1]);
 }
 
-/* ---- after the master's death, after a dispatcher's ----------------------------------------------------------- */
+/* ---- after the master's death, after a dispatcher's ------------------------------------------ */
 
 /* Nobody reaps them any more for us: a process that is gone or a zombie is dead. */
 static bool is_process_dead(int32_t pid)

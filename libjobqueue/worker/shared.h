@@ -131,7 +131,7 @@ static inline uint64_t jobq__record_value(uint64_t number, unsigned state)
     return number << 2 | state;
 }
 
-/* ---- words for the whole worker ------------------------------------------------------------------------- */
+/* ---- words for the whole worker -------------------------------------------------------------- */
 
 /* How far a stop has gone. */
 enum { JOBQ__GO, JOBQ__DRAIN /* running jobs finish */, JOBQ__HARD /* StopException, then the kill */ };
@@ -171,7 +171,7 @@ typedef struct {
     uint32_t processes, slot_count;
 } jobq__words;
 
-/* ---- hand-outs: master and dispatcher only; survives a dispatcher's death --------------------------------- */
+/* ---- hand-outs: master and dispatcher only; survives a dispatcher's death -------------------- */
 
 enum { JOBQ__HANDOUT_NONE, JOBQ__HANDOUT_HELD /* reserved, in no child */, JOBQ__HANDOUT_OUT /* in a slot */ };
 

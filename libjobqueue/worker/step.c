@@ -31,7 +31,7 @@ static bool is_empty(const jobq__situation *s)
     return s->store_empty && !s->woken && !s->paused && s->reserve_failures == 0 && is_at_rest(s) && !is_maintenance_due(s);
 }
 
-/* ---- limits: why a worker ends by itself ------------------------------------------------------------- */
+/* ---- limits: why a worker ends by itself ----------------------------------------------------- */
 
 static bool over_max_jobs(const jobq__situation *s)
 {
@@ -101,7 +101,7 @@ static void judge_limits(const jobq__situation *s, jobq__step *out)
     }
 }
 
-/* ---- the steps ----------------------------------------------------------------------------------------- */
+/* ---- the steps ------------------------------------------------------------------------------- */
 
 /* How many more jobs the limits allow to be taken; never more than max_jobs in all, one with `once`. */
 static int64_t allowed(const jobq__situation *s)

@@ -14,7 +14,7 @@
 
 enum { PART_MIN_MS = 1000, PART_DISPATCHER_MS = 5000 };
 
-/* ---- signals -------------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 /* The first stop request drains; a second TERM or INT ends running handlers. */
 static void ask_to_stop(jobq__master *m, int number)
@@ -103,7 +103,7 @@ void jobq__master_take_signals(jobq__master *m)
     }
 }
 
-/* ---- time limits ---------------------------------------------------------------------------------------- */
+/* ---- time limits ----------------------------------------------------------------------------- */
 
 /* The group is the child's own; one that left it (setsid in a handler) is hit by its own number. */
 void jobq__master_kill_place(jobq__master *m, uint32_t i)
@@ -204,7 +204,7 @@ void jobq__master_watch(jobq__master *m)
             watch_child(m, i, hard);
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static int64_t patience_ms(const jobq__master *m)
 {

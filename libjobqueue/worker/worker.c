@@ -14,7 +14,7 @@
 #include "util/error.h"
 #include "util/once.h"
 
-/* ---- making one ----------------------------------------------------------------------------------------- */
+/* ---- making one ------------------------------------------------------------------------------ */
 
 static jobq_conf *copy_conf(const jobq_conf *conf, int scope)
 {
@@ -85,7 +85,7 @@ void jobq_worker_free(jobq_worker *worker)
     jobq__free(worker);
 }
 
-/* ---- before the start ------------------------------------------------------------------------------------ */
+/* ---- before the start ------------------------------------------------------------------------ */
 
 static int check_open(const jobq_worker *worker, const char *what)
 {
@@ -161,7 +161,7 @@ int jobq_worker_set_hooks(jobq_worker *worker, const jobq_worker_hooks *hooks)
     return 0;
 }
 
-/* ---- the start ------------------------------------------------------------------------------------------- */
+/* ---- the start ------------------------------------------------------------------------------- */
 
 static int add_queue(jobq_worker *worker, const char *name)
 {
@@ -273,7 +273,7 @@ int jobq_worker_start(jobq_worker *worker, const char *const *queues, size_t cou
     return rc;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 int jobq_worker_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out)
 {
@@ -321,7 +321,7 @@ void jobq_worker_fatal(jobq_worker *worker, const char *text, size_t n)
         jobq__inline_fatal(worker, text, n);
 }
 
-/* ---- for the whole worker, from any of its processes -------------------------------------------------------- */
+/* ---- for the whole worker, from any of its processes ----------------------------------------- */
 
 static void ring_if_ours(const int bell[2], const jobq__fd_identity *identity)
 {

@@ -39,7 +39,7 @@ ZEND_METHOD(JobQueue_AsJob, __construct)
     }
 }
 
-/* ---- the attribute of a class --------------------------------------------------------------- */
+/* ---- the attribute of a class ---------------------------------------------------------------- */
 
 static void free_entry(zval *value)
 {
@@ -126,7 +126,7 @@ const php_jobq_as_job *php_jobq_as_job_of(zend_class_entry *ce)
     return entry;
 }
 
-/* ---- from the object to a message ----------------------------------------------------------- */
+/* ---- from the object to a message ------------------------------------------------------------ */
 
 /* The property that holds a constructor parameter, whatever its visibility; NULL: thrown. */
 static zval *property_of(zend_object *object, zend_string *name, zend_string *path)

@@ -8,7 +8,7 @@
 #include <ext/date/php_date.h>
 #include <zend_enum.h>
 
-/* ---- one value to one declared class -------------------------------------------------------- */
+/* ---- one value to one declared class --------------------------------------------------------- */
 
 static bool to_enum(zend_class_entry *ce, zval *value, zval *out)
 {
@@ -88,7 +88,7 @@ static void convert(zend_type type, zval *value, zval *out)
     ZVAL_COPY(out, value);
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static zend_result misfit(bool *misfit_out, const char *fmt, zend_class_entry *ce, const char *what)
 {

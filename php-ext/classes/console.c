@@ -29,7 +29,7 @@ static int usage(const char *fmt, const char *what)
     return 2;
 }
 
-/* ---- --bootstrap=FILE ----------------------------------------------------------------------- */
+/* ---- --bootstrap=FILE ------------------------------------------------------------------------ */
 
 static zend_result include_file(const char *path, zval *result)
 {
@@ -75,7 +75,7 @@ static int load_worker(const char *source, zval *out)
     return 0;
 }
 
-/* ---- work ----------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 static int work(void *payload, const char *source, const char *dsn, const char *const *queues,
                 size_t count, const jobq_conf *over)
@@ -99,7 +99,7 @@ static int work(void *payload, const char *source, const char *dsn, const char *
     return code < 0 ? JOBQ_ECALLBACK : code;
 }
 
-/* ---- run ------------------------------------------------------------------------------------ */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 static char **make_argv(HashTable *list, int *argc_out)
 {

@@ -4,7 +4,7 @@
  */
 #include "php_jobqueue.h"
 
-/* ---- lists ---------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* One list of the store, to be read page by page. */
 typedef struct {
@@ -175,7 +175,7 @@ ZEND_METHOD(JobQueue_Queue, jobs)
     return_page(&s, limit, after, return_value);
 }
 
-/* ---- filters -------------------------------------------------------------------------------- */
+/* ---- filters --------------------------------------------------------------------------------- */
 
 typedef struct {
     char *queue, *name, *reason;
@@ -217,7 +217,7 @@ ZEND_METHOD(JobQueue_Queue, dead)
     return_page(&s, limit, after, return_value);
 }
 
-/* ---- retry, forget -------------------------------------------------------------------------- */
+/* ---- retry, forget --------------------------------------------------------------------------- */
 
 static zend_result read_ids(HashTable *list, const char **ids)
 {

@@ -31,7 +31,7 @@ static const jobq_job_number numbers[] = {JOBQ_JOB_VERSION, JOBQ_JOB_ATTEMPT,  J
                                           JOBQ_JOB_CRASHES, JOBQ_JOB_RELEASES, JOBQ_JOB_DELIVERIES,
                                           JOBQ_JOB_LOSSES,  JOBQ_JOB_FENCE};
 
-/* ---- the object ----------------------------------------------------------------------------- */
+/* ---- the object ------------------------------------------------------------------------------ */
 
 static zend_object *create_job(zend_class_entry *ce)
 {
@@ -129,7 +129,7 @@ ZEND_METHOD(JobQueue_Job, __construct)
     ZEND_PARSE_PARAMETERS_NONE();
 }
 
-/* ---- ending it ------------------------------------------------------------------------------ */
+/* ---- ending it ------------------------------------------------------------------------------- */
 
 static php_jobq_job *this_job(zval *self)
 {
@@ -266,7 +266,7 @@ ZEND_METHOD(JobQueue_Job, retry)
     decide(job, JOBQ_ENDED_FAILED, no_delay ? -1 : ms);
 }
 
-/* ---- while it runs -------------------------------------------------------------------------- */
+/* ---- while it runs --------------------------------------------------------------------------- */
 
 ZEND_METHOD(JobQueue_Job, defer)
 {

@@ -22,7 +22,7 @@ typedef struct {
     zval results;
 } bulk;
 
-/* ---- one chunk ------------------------------------------------------------------------------ */
+/* ---- one chunk ------------------------------------------------------------------------------- */
 
 static void add_result(bulk *b, zval *list, uint32_t i)
 {
@@ -105,7 +105,7 @@ static void flush(bulk *b)
     deliver(b);
 }
 
-/* ---- one item ------------------------------------------------------------------------------- */
+/* ---- one item -------------------------------------------------------------------------------- */
 
 static zend_result set_option(php_jobq_queue *queue, jobq_message *m, zend_string *key, zval *value)
 {
@@ -197,7 +197,7 @@ static void add_item(bulk *b, zval *item)
     }
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static int apply_item(zend_object_iterator *iterator, void *argument)
 {

@@ -93,7 +93,7 @@ ZEND_METHOD(JobQueue_Queue, __construct)
     jobq_conf_free(conf);
 }
 
-/* ---- taking --------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 static zend_result decode_reserved(jobq_job *job, zval *payload)
 {
@@ -156,7 +156,7 @@ ZEND_METHOD(JobQueue_Queue, reserve)
     php_jobq_names_free(&names);
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static zend_result make_stats(php_jobq_queue *queue, const char *name, size_t n, zval *out)
 {
@@ -266,7 +266,7 @@ ZEND_METHOD(JobQueue_Queue, find)
     jobq_info_free(info);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 ZEND_METHOD(JobQueue_Queue, on)
 {

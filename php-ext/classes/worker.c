@@ -9,7 +9,7 @@
 zend_class_entry *php_jobq_ce_worker;
 static zend_object_handlers object_handlers;
 
-/* ---- the object ----------------------------------------------------------------------------- */
+/* ---- the object ------------------------------------------------------------------------------ */
 
 static zend_object *create_worker(zend_class_entry *ce)
 {
@@ -107,7 +107,7 @@ ZEND_METHOD(JobQueue_Worker, __construct)
     jobq_conf_free(conf);
 }
 
-/* ---- handlers ------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 static bool has_method(zend_class_entry *ce, const char *name, size_t n)
 {
@@ -329,7 +329,7 @@ ZEND_METHOD(JobQueue_Worker, on)
     RETURN_OBJ_COPY(Z_OBJ_P(ZEND_THIS));
 }
 
-/* ---- running -------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 ZEND_METHOD(JobQueue_Worker, run)
 {

@@ -263,10 +263,14 @@ function table(array $rows): void
             $row['met'] ? 'met' : 'MISSED');
 }
 
+$load = sys_getloadavg()[0];
 $figures = (new Bench($build, $scale))->run();
 $rows = judge($figures);
 if (in_array('--json', $options, true))
     echo json_encode(['store' => 'sqlite', 'synchronous' => 'full', 'scale' => $scale, 'figures' => $rows, 'raw' => $figures],
         JSON_PRETTY_PRINT), "\n";
-else
+else {
+    printf("SQLite, WAL, synchronous=FULL; %d cores, load %.1f before and %.1f after%s\n", (int) shell_exec('nproc'), $load,
+        sys_getloadavg()[0], $scale < 1 ? '; --quick: a tenth of the jobs, no figures to keep' : '');
     table($rows);
+}

@@ -48,9 +48,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- push
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- push ------------------------------------------------------------------------------------ */
 
 static void test_push_keeps_every_field(void **state)
 {
@@ -130,8 +128,8 @@ static void test_b5_duplicate_id_in_any_state(void **state)
     assert_int_equal(count_jobs("another").ready, 0);
 }
 
-/* rule B6: while a job with the key waits or runs, a second push is not stored and names the first.
- */
+/* rule B6: while a job with the key waits or runs, a second push is not stored and names the
+ * first. */
 static void test_b6_unique_key(void **state)
 {
     jobq_push first = job_item("first", "q"), second = job_item("second", "q"),
@@ -164,7 +162,6 @@ static void test_b6_unique_key_and_death(void **state)
     assert_int_equal(push_item(&second), 0);
     assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "first", true), JOBQ_EEXISTS);
     assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "first", false), JOBQ_EEXISTS);
-    
     assert_int_equal(find_job("first")->state, 4);
     settle_op("w", reserve_one("w", "q", "second"), JOBQ_OP_DONE);
     assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "first", false), 0);
@@ -287,8 +284,7 @@ static void test_a5_large_and_binary_bodies(void **state)
     jobq__free(body);
 }
 
-/* ---- reserve: order
- * ------------------------------------------------------------------------------------------ */
+/* ---- reserve: order -------------------------------------------------------------------------- */
 
 /* rule C1: priority, then the time it became available, then push order. */
 static void test_c1_order(void **state)
@@ -401,9 +397,7 @@ static void test_b049_never_the_same_twice(void **state)
     assert_int_equal(reserve_jobs("w", "q", 10), 0);
 }
 
-/* ---- delay
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- delay ----------------------------------------------------------------------------------- */
 
 /* rule B9: delay and at by the store's clock; past = now. */
 static void test_b9_delay(void **state)
@@ -427,8 +421,8 @@ static void test_b9_delay(void **state)
     assert_int_equal(m.handled, 0);
     assert_true(m.next_due_ms > m.now_ms && m.next_due_ms <= at.at_ms);
     jobq__clock_shift(40000, 0);
-    assert_int_equal(find_job("at")->state,
-                     0); /* rule N1: due counts as ready before it is promoted */
+    /* rule N1: due counts as ready before it is promoted. */
+    assert_int_equal(find_job("at")->state, 0);
     assert_int_equal(count_jobs("q").ready, 1);
     assert_int_equal(count_jobs("q").delayed, 1);
     assert_int_equal(maintain_all().handled, 1);
@@ -502,9 +496,7 @@ static void test_next_due_of_exchange(void **state)
     assert_true(x.next_due_ms > x.now_ms && x.next_due_ms <= x.now_ms + 7000);
 }
 
-/* ---- settle
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- settle ---------------------------------------------------------------------------------- */
 
 /* rule C3: a token that is not current is refused and changes nothing. */
 static void test_c3_stale_tokens(void **state)
@@ -684,9 +676,7 @@ static void test_b062_large_counters(void **state)
     assert_int_equal(got.last->counters.deliveries, 2);
 }
 
-/* ---- leases
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- leases ---------------------------------------------------------------------------------- */
 
 static int64_t renew(const char *worker, int64_t lease_ms, const jobq_lease_token *running,
                      size_t n, int64_t *held)
@@ -909,9 +899,7 @@ static void test_n4_worker_record(void **state)
     jobq__batch_free(&out);
 }
 
-/* ---- looking
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 /* case B138, rule N1: the same numbers on every driver. */
 static void test_b138_counts(void **state)
@@ -1102,9 +1090,7 @@ static void test_f4_retry_and_forget(void **state)
     assert_int_equal(find_job("a")->history_count, 0);
 }
 
-/* ---- waiting
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void test_wait(void **state)
 {
@@ -1141,9 +1127,7 @@ static void test_now(void **state)
     assert_true(llabs(now_ms - jobq__clock_wall_ms()) < 60000);
 }
 
-/* ---- without memory
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- without memory -------------------------------------------------------------------------- */
 
 static int settle_softly(const char *worker, jobq_settlement *s)
 {
@@ -1181,8 +1165,8 @@ static int one_of_everything(void)
     return rc ? rc : jobq__store_list(store, &l);
 }
 
-/* Each allocation fails once: an error, and afterwards the job stands in one state or was never
- * stored. */
+/* Each allocation fails once: an error, and afterwards the job stands in one state or was
+ * never stored. */
 static void test_short_memory(void **state)
 {
     int rc = -1;
@@ -1204,9 +1188,7 @@ static void test_short_memory(void **state)
     assert_int_equal(rc, 0);
 }
 
-/* ---- the suite
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the suite ------------------------------------------------------------------------------- */
 
 #define ROW(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 

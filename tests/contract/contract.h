@@ -18,8 +18,7 @@ typedef struct {
 /* Runs the contract and then the driver's own tests; the exit code. */
 int contract_main(const contract_driver *driver, const struct CMUnitTest *own, size_t own_count);
 
-/* ---- small words for tests
- * ------------------------------------------------------------------------------- */
+/* ---- small words for tests ------------------------------------------------------------------- */
 
 /* The store of the test under way, fresh for each test. */
 extern jobq__store *store;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract on SQLite, and what only a file can show: modes, locks, full disks, forks, other
- * programs.
+ * The contract on SQLite, and what only a file can show: modes, locks, full disks, forks,
+ * other programs.
  */
 #include "contract/contract.h"
 
@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/retry.h"
 #include "util/clock.h"
 #include "util/fd.h"
 
@@ -52,18 +53,19 @@ static int64_t ask(const char *sql)
 /* Every live job stands in exactly one place, and every place belongs to a live job. */
 static void check_places(void)
 {
-    assert_int_equal(ask("WITH p(seq) AS (SELECT seq FROM jobqueue_ready UNION ALL SELECT seq FROM "
-                         "jobqueue_taken UNION ALL SELECT "
-                         "seq FROM jobqueue_delayed UNION ALL SELECT seq FROM jobqueue_held) "
-                         "SELECT (SELECT count(*) FROM p) - "
-                         "(SELECT count(*) FROM jobqueue_job WHERE state=0) + (SELECT count(*) "
-                         "FROM p WHERE seq NOT IN (SELECT seq "
-                         "FROM jobqueue_job WHERE state=0)) + (SELECT count(*) - count(DISTINCT "
-                         "seq) FROM p) + (SELECT count(*) FROM "
-                         "jobqueue_history WHERE seq NOT IN (SELECT seq FROM jobqueue_job)) + "
-                         "(SELECT count(*) FROM jobqueue_error "
-                         "WHERE seq NOT IN (SELECT seq FROM jobqueue_job))"),
-                     0);
+    static const char sql[] =
+        "WITH live(seq) AS (SELECT seq FROM jobqueue_job WHERE state=0), "
+        "place(seq) AS (SELECT seq FROM jobqueue_ready "
+        "UNION ALL SELECT seq FROM jobqueue_taken "
+        "UNION ALL SELECT seq FROM jobqueue_delayed "
+        "UNION ALL SELECT seq FROM jobqueue_held) "
+        "SELECT abs((SELECT count(*) FROM place) - (SELECT count(*) FROM live)) + "
+        "(SELECT count(*) FROM place WHERE seq NOT IN (SELECT seq FROM live)) + "
+        "(SELECT count(*) - count(DISTINCT seq) FROM place) + "
+        "(SELECT count(*) FROM jobqueue_history WHERE seq NOT IN (SELECT seq FROM jobqueue_job)) + "
+        "(SELECT count(*) FROM jobqueue_error WHERE seq NOT IN (SELECT seq FROM jobqueue_job))";
+
+    assert_int_equal(ask(sql), 0);
 }
 
 static bool is_intact(void)
@@ -71,9 +73,7 @@ static bool is_intact(void)
     return ask("SELECT count(*) FROM pragma_integrity_check WHERE integrity_check='ok'") == 1;
 }
 
-/* ---- the file
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static mode_t mode_of(const char *suffix)
 {
@@ -180,6 +180,14 @@ static void test_in_an_application_database(void **state)
     assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs"), 1);
 }
 
+static int64_t count_shown(const char *where)
+{
+    char sql[400];
+
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM jobqueue_jobs WHERE %s", where);
+    return ask(sql);
+}
+
 /* rule N6. */
 static void test_n6_view(void **state)
 {
@@ -200,25 +208,47 @@ static void test_n6_view(void **state)
         s.reason = 1;
         settle_with("w", &s);
     }
-    assert_int_equal(
-        ask("SELECT count(*) FROM jobqueue_jobs WHERE id='json' AND state='ready' AND queue='mail' "
-            "AND "
-            "json_extract(payload, '$.a')=1 AND enqueued_at LIKE '20__-__-__ __:__:__%'"),
-        1);
-    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE id='later' AND state='delayed' "
-                         "AND payload='626F6479'"),
+    assert_int_equal(count_shown("id='json' AND state='ready' AND queue='mail' "
+                                 "AND json_extract(payload, '$.a')=1 "
+                                 "AND enqueued_at LIKE '20__-__-__ __:__:__%'"),
                      1);
-    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE state='reserved' AND "
-                         "reserved_by='worker-1' AND deliveries=1"),
+    assert_int_equal(count_shown("id='later' AND state='delayed' AND payload='626F6479'"), 1);
+    assert_int_equal(count_shown("state='reserved' AND reserved_by='worker-1' AND deliveries=1"),
                      1);
-    assert_int_equal(ask("SELECT count(*) FROM jobqueue_jobs WHERE state='dead' AND "
-                         "reason='attempts_exhausted' AND died_at>''"),
-                     1);
+    assert_int_equal(count_shown("state='dead' AND reason='attempts_exhausted' AND died_at>''"), 1);
 }
 
-/* ---- outages
- * ----------------------------------------------------------------------------------------------------
- */
+/* rule N6: the view's words are those of core/retry.h; a number without a word stays a number. */
+static void test_n6_reasons_in_the_view(void **state)
+{
+#define COUNT_REASON(value, name, word) +1
+    static const int reasons = JOBQ__REASON_LIST(COUNT_REASON);
+#undef COUNT_REASON
+    char where[200], id[16];
+
+    (void)state;
+    for (int reason = 0; reason <= reasons + 1; reason++) {
+        const char *word = jobq__reason_word(reason);
+        jobq_settlement s;
+
+        snprintf(id, sizeof(id), "dead-%d", reason);
+        push_job(id, "q");
+        s = settlement(reserve_one("w", "q", id), JOBQ_OP_DEAD);
+        s.reason = (uint8_t)reason;
+        assert_int_equal(settle_with("w", &s), 0);
+        if (reason == 0)
+            snprintf(where, sizeof(where), "id='%s' AND reason IS NULL", id);
+        else if (reason > reasons)
+            snprintf(where, sizeof(where), "id='%s' AND reason=%d", id, reason);
+        else
+            snprintf(where, sizeof(where), "id='%s' AND reason='%s'", id, word);
+        if (count_shown(where) != 1)
+            fail_msg("the view's word of reason %d is not \"%s\"", reason, word);
+        assert_int_equal(word[0] != '\0', reason > 0 && reason <= reasons);
+    }
+}
+
+/* ---- outages --------------------------------------------------------------------------------- */
 
 static void test_locked_beyond_the_deadline(void **state)
 {
@@ -337,8 +367,8 @@ static void test_k3_disk_full(void **state)
     assert_true(stored > 1);
     fill_up(folder);
     jobq__store_disconnect(store);
-    assert_code(jobq__store_push(store, &item, 1),
-                JOBQ_EIO); /* opened anew, and full all the same */
+    /* Opened anew, and full all the same. */
+    assert_code(jobq__store_push(store, &item, 1), JOBQ_EIO);
     assert_said("disk is full");
     assert_int_equal(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, "size=16m"), 0);
     assert_int_equal(count_jobs("q").ready, stored);
@@ -380,8 +410,7 @@ static void test_k3_read_only(void **state)
     umount(folder);
 }
 
-/* ---- several processes
- * --------------------------------------------------------------------------------------------- */
+/* ---- several processes ----------------------------------------------------------------------- */
 
 static void reap(const pid_t *pids, size_t n)
 {
@@ -428,8 +457,8 @@ static void test_schema_made_by_several_at_once(void **state)
     }
 }
 
-/* What a child of B099 does: pushes, takes and finishes with the handle it inherited, until it
- * ends. */
+/* What a child of B099 does until it ends: pushes, takes and finishes with the handle it
+ * inherited. */
 static void churn(int number, int64_t until_ms)
 {
     char id[32], worker[16];
@@ -524,9 +553,7 @@ static void test_k4_child_opens_its_own(void **state)
     assert_int_equal(count_jobs("q").ready, 3);
 }
 
-/* ---- waking
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- waking ---------------------------------------------------------------------------------- */
 
 static int64_t wall_us(void)
 {
@@ -535,6 +562,13 @@ static int64_t wall_us(void)
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
+
+/* A push of another program, which rings nobody. */
+static const char foreign_push[] =
+    "INSERT INTO jobqueue_job(queue, rank, version, available_at, enqueued_at, base_at, id, name) "
+    "SELECT id, 9, 1, 1, 1, 1, hex(randomblob(8)), 'n' FROM jobqueue_queue WHERE name='q';"
+    "INSERT INTO jobqueue_ready "
+    "SELECT queue, rank, available_at, seq FROM jobqueue_job WHERE seq=last_insert_rowid()";
 
 /* A child pushes `n` jobs 10 ms apart and writes each commit's time into the pipe. */
 static pid_t start_pusher(int fd, int n, bool foreign)
@@ -552,12 +586,7 @@ static pid_t start_pusher(int fd, int n, bool foreign)
         item = job_item(id, "q");
         usleep(10000);
         if (foreign)
-            execute("INSERT INTO "
-                    "jobqueue_job(queue,rank,version,available_at,enqueued_at,base_at,id,name) "
-                    "VALUES((SELECT id FROM "
-                    "jobqueue_queue WHERE name='q'),9,1,1,1,1,hex(randomblob(8)),'n'); INSERT INTO "
-                    "jobqueue_ready SELECT "
-                    "queue,rank,available_at,seq FROM jobqueue_job WHERE seq=last_insert_rowid()");
+            execute(foreign_push);
         else if (jobq__store_push(store, &item, 1) < 0)
             _exit(1);
         now_us = wall_us();
@@ -655,9 +684,7 @@ static void test_c7_idle_is_cheap(void **state)
     assert_true(busy < 150000);
 }
 
-/* ---- against the oracle
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- against the oracle ---------------------------------------------------------------------- */
 
 enum { MODEL_JOBS = 24, MODEL_WORKERS = 3 };
 
@@ -683,8 +710,8 @@ static void model_id(char out[8], unsigned i)
     snprintf(out, 8, "j%02u", i);
 }
 
-/* Store s, at the model's time. Spans end in half a second, so nothing falls due between the two stores'
- * turns. */
+/* Store s, at the model's time. Spans end in half a second, so nothing falls due between the
+ * turns of the two stores. */
 static jobq__store *turn(model *m, int s)
 {
     jobq__clock_shift(m->wall_ms - jobq__clock_wall_ms(), m->boot_ms - jobq__clock_boot_ms());
@@ -926,6 +953,7 @@ int main(void)
         cmocka_unit_test(test_newer_schema),
         cmocka_unit_test(test_in_an_application_database),
         cmocka_unit_test(test_n6_view),
+        cmocka_unit_test(test_n6_reasons_in_the_view),
         cmocka_unit_test(test_locked_beyond_the_deadline),
         cmocka_unit_test(test_file_vanishes),
         cmocka_unit_test(test_wait_notices_deletion),

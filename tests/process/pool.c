@@ -14,7 +14,7 @@
 
 #include "util/clock.h"
 
-/* ---- handlers --------------------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 static const char *ledger_path;
 static jobq_worker *running_worker;
@@ -264,7 +264,7 @@ static int run_with_events(jobq_worker *worker)
     return jobq_worker_finish(worker);
 }
 
-/* ---- the worker's process ----------------------------------------------------------------------------------- */
+/* ---- the worker's process -------------------------------------------------------------------- */
 
 static void set_options(jobq_conf *conf, const char *options)
 {
@@ -341,7 +341,7 @@ static int be_worker(const pool *p, const char *options)
     return code < 0 ? 100 - code : code;
 }
 
-/* ---- the test's side ---------------------------------------------------------------------------------------- */
+/* ---- the test's side ------------------------------------------------------------------------- */
 
 void pool_open(pool *p)
 {
@@ -558,7 +558,7 @@ const char *pool_job(pool *p, const char *id)
     return text;
 }
 
-/* ---- who is there --------------------------------------------------------------------------------------------- */
+/* ---- who is there ---------------------------------------------------------------------------- */
 
 static void remember(pool *p, pid_t pid)
 {

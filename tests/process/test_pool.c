@@ -137,6 +137,20 @@ static void test_bodies(void **state)
     assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
 }
 
+/* A job on its last try waits for an idle child; one that waited too long behind a long job goes back to the
+ * store and must come out again when the child is free. */
+static void test_last_try_behind_long_job(void **state)
+{
+    pool *p = *state;
+
+    pool_push(p, "nap", 2500, NULL);
+    pool_push_many(p, "note", 0, "tries=1", 3);
+    pool_start(p, "processes=1 stop_when_empty=1");
+    assert_int_equal(pool_wait(p, 30), 0);
+    assert_int_equal(pool_ledger(p, "end note"), 3);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
+}
+
 /* Rule G7, J1: the reason is told and the code is 1. */
 static void test_no_child_survives(void **state)
 {
@@ -204,7 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_every_job_once),    TEST(test_once),         TEST(test_once_waits_for_none), TEST(test_max_jobs_exact),
-        TEST(test_max_time),          TEST(test_recycle),      TEST(test_recycle_time),        TEST(test_recycle_memory), TEST(test_bodies),       TEST(test_no_child_survives),
+        TEST(test_max_time),          TEST(test_recycle),      TEST(test_recycle_time),        TEST(test_recycle_memory), TEST(test_bodies), TEST(test_last_try_behind_long_job),       TEST(test_no_child_survives),
         TEST(test_memory_at_start),   TEST(test_stop_from_handler), TEST(test_open_file_refused), TEST(test_second_run),
     };
 

@@ -88,8 +88,7 @@ int jobq__memory_find(void *handle, jobq_slice id, jobq_batch *out)
     return copy_job(job, out, false, jobq__clock_wall_ms());
 }
 
-/* ---- lists
- * ---------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* Where a job stands in the list of its state; smaller first. */
 static void place_of(const mem_job *job, uint8_t state, int64_t part[3])
@@ -163,8 +162,7 @@ int jobq__memory_list(void *handle, jobq_listing *l)
     return rc;
 }
 
-/* ---- counts
- * --------------------------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 int jobq__memory_counts(void *handle, jobq_slice queue, jobq_counts *counts_out)
 {
@@ -219,8 +217,7 @@ int jobq__memory_queues(void *handle, jobq_batch *out)
     return 0;
 }
 
-/* ---- mending
- * -------------------------------------------------------------------------------------------- */
+/* ---- mending --------------------------------------------------------------------------------- */
 
 static void retry_job(mem_job *job)
 {

@@ -8,8 +8,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-/* ---- settle
- * -------------------------------------------------------------------------------------------- */
+/* ---- settle ---------------------------------------------------------------------------------- */
 
 static bool keep_error(mem_job *job, jobq_slice error)
 {
@@ -100,8 +99,7 @@ static int settle_one(mem_store *store, const mem_worker *worker, jobq_settlemen
     return 0;
 }
 
-/* ---- reserve
- * ------------------------------------------------------------------------------------------- */
+/* ---- reserve --------------------------------------------------------------------------------- */
 
 /* Rule C1: priority, then the time it became available, then push order. */
 static bool runs_before(const mem_job *a, const mem_job *b)

@@ -200,8 +200,7 @@ int jobq__memory_workers(void *handle, jobq_batch *out)
     return 0;
 }
 
-/* ---- maintenance
- * ---------------------------------------------------------------------------------------- */
+/* ---- maintenance ----------------------------------------------------------------------------- */
 
 static mem_job *first_due(const mem_store *store, int64_t now_ms)
 {

@@ -73,8 +73,8 @@ int jobq__memory_workers(void *handle, jobq_batch *out);
 int jobq__memory_maintain(void *handle, jobq_maintenance *m);
 bool jobq__memory_expired(const mem_worker *worker);
 mem_worker *jobq__memory_worker(const mem_store *store, jobq_slice id);
-/* The record a reservation stands on: made or revived when there is none that lives. NULL: no
- * memory. */
+/* The record a reservation stands on: made or revived when there is none that lives.
+ * NULL: no memory. */
 mem_worker *jobq__memory_keep_worker(mem_store *store, jobq_slice id, int64_t lease_ms);
 /* admin.c */
 int jobq__memory_find(void *handle, jobq_slice id, jobq_batch *out);

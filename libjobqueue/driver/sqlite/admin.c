@@ -8,43 +8,44 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#define COUNTS                                                                                    \
-    "SELECT (SELECT count(*) FROM jobqueue_ready WHERE queue=?1) + (SELECT count(*) FROM "        \
-    "jobqueue_taken WHERE "                                                                       \
-    "queue=?1), (SELECT count(*) FROM jobqueue_delayed WHERE queue=?1 AND due<=?2), (SELECT "     \
-    "count(*) FROM "                                                                              \
-    "jobqueue_delayed WHERE queue=?1 AND due>?2), (SELECT count(*) FROM jobqueue_held h JOIN "    \
-    "jobqueue_worker w ON "                                                                       \
-    "w.key=h.worker WHERE h.queue=?1 AND w.boot=?3 AND w.alive_until>?4), (SELECT count(*) FROM " \
-    "jobqueue_held WHERE "                                                                        \
-    "queue=?1), (SELECT count(*) FROM jobqueue_job WHERE state=4 AND queue=?1)"
+#define COUNTS                                                                        \
+    "SELECT (SELECT count(*) FROM jobqueue_ready WHERE queue=?1) + "                  \
+    "(SELECT count(*) FROM jobqueue_taken WHERE queue=?1), "                          \
+    "(SELECT count(*) FROM jobqueue_delayed WHERE queue=?1 AND due<=?2), "            \
+    "(SELECT count(*) FROM jobqueue_delayed WHERE queue=?1 AND due>?2), "             \
+    "(SELECT count(*) FROM jobqueue_held h JOIN jobqueue_worker w ON w.key=h.worker " \
+    "WHERE h.queue=?1 AND w.boot=?3 AND w.alive_until>?4), "                          \
+    "(SELECT count(*) FROM jobqueue_held WHERE queue=?1), "                           \
+    "(SELECT count(*) FROM jobqueue_job WHERE state=4 AND queue=?1)"
 /* The line is sorted by rank first: its oldest is the first of one of the ten ranks. */
-#define OLDEST                                                                                     \
-    "SELECT min(at) FROM (SELECT (SELECT available_at FROM jobqueue_ready WHERE queue=?1 AND "     \
-    "rank=r.column1 ORDER BY "                                                                     \
-    "available_at LIMIT 1) AS at FROM (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) r UNION "   \
-    "ALL SELECT "                                                                                  \
-    "available_at FROM jobqueue_taken WHERE queue=?1 UNION ALL SELECT * FROM (SELECT due FROM "    \
-    "jobqueue_delayed WHERE "                                                                      \
-    "queue=?1 AND due<=?2 ORDER BY due LIMIT 1) UNION ALL SELECT j.available_at FROM "             \
-    "jobqueue_held h JOIN "                                                                        \
-    "jobqueue_worker w ON w.key=h.worker JOIN jobqueue_job j ON j.seq=h.seq WHERE h.queue=?1 AND " \
-    "(w.boot<>?3 OR "                                                                              \
-    "w.alive_until<=?4))"
-#define QUEUES "SELECT name FROM jobqueue_queue ORDER BY name"
+#define OLDEST_IN_RANK                         \
+    "SELECT available_at FROM jobqueue_ready " \
+    "WHERE queue=?1 AND rank=r.column1 "       \
+    "ORDER BY available_at LIMIT 1"
+#define RANKS "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
+#define OLDEST_DUE                      \
+    "SELECT due FROM jobqueue_delayed " \
+    "WHERE queue=?1 AND due<=?2 "       \
+    "ORDER BY due LIMIT 1"
+#define OLDEST_EXPIRED                            \
+    "SELECT j.available_at FROM jobqueue_held h " \
+    "JOIN jobqueue_worker w ON w.key=h.worker "   \
+    "JOIN jobqueue_job j ON j.seq=h.seq "         \
+    "WHERE h.queue=?1 AND (w.boot<>?3 OR w.alive_until<=?4)"
+#define OLDEST                                                          \
+    "SELECT min(at) FROM ("                                             \
+    "SELECT (" OLDEST_IN_RANK ") AS at FROM " RANKS " r "               \
+    "UNION ALL SELECT available_at FROM jobqueue_taken WHERE queue=?1 " \
+    "UNION ALL SELECT * FROM (" OLDEST_DUE ") "                         \
+    "UNION ALL " OLDEST_EXPIRED ")"
 #define MEND_GET "SELECT seq, queue, unique_key, traced FROM jobqueue_job WHERE id=?1 AND state=4"
-#define MEND_HOLDER                                                                                \
-    "SELECT id FROM jobqueue_job WHERE queue=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND " \
-    "state=0"
-#define MEND_RETRY                                                                                 \
-    "UPDATE jobqueue_job SET state=0, reason=0, died_at=NULL, taken=0, deliveries=0, failures=0, " \
-    "crashes=0, "                                                                                  \
-    "releases=0, losses=0, exceptions=0, parks=0, parked_since=0, base_at=?2, available_at=?2 "    \
+#define MEND_RETRY                                                                              \
+    "UPDATE jobqueue_job "                                                                      \
+    "SET state=0, reason=0, died_at=NULL, taken=0, deliveries=0, failures=0, crashes=0, "       \
+    "releases=0, losses=0, exceptions=0, parks=0, parked_since=0, base_at=?2, available_at=?2 " \
     "WHERE seq=?1"
 
-/* ---- counts
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 static void bind_now(const sqlite_store *store, sqlite3_stmt *stmt, int64_t queue, int64_t now_ms)
 {
@@ -114,7 +115,7 @@ int jobq__sqlite_counts(void *handle, jobq_slice queue, jobq_counts *counts_out)
 
 static int read_queues(sqlite_store *store, jobq_batch *out)
 {
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_QUEUES, QUEUES);
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_QUEUES, SQL_QUEUES);
     int rc = stmt ? 1 : jobq__error_code();
 
     while (rc > 0 && (rc = jobq__sqlite_row(store, stmt)) > 0) {
@@ -136,9 +137,7 @@ int jobq__sqlite_queues(void *handle, jobq_batch *out)
     return rc < 0 ? rc : jobq__sqlite_leave(store, read_queues(store, out));
 }
 
-/* ---- mending
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- mending --------------------------------------------------------------------------------- */
 
 typedef struct {
     int64_t seq, queue;
@@ -148,7 +147,7 @@ typedef struct {
 /* 1: a waiting or running job has the dead one's unique key. */
 static int is_key_held(sqlite_store *store, int64_t queue, sqlite3_stmt *dead)
 {
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_HOLDER, MEND_HOLDER);
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_HOLDER, SQL_HOLDER);
     int rc;
 
     if (!stmt)

@@ -25,9 +25,7 @@ static const char pragmas[] = "PRAGMA cache_size=-4000;"
                               "PRAGMA journal_size_limit=67108864;"
                               "PRAGMA wal_autocheckpoint=1000;";
 
-/* ---- forks
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t stores_lock = PTHREAD_MUTEX_INITIALIZER;
 static sqlite_store *stores;
@@ -90,11 +88,10 @@ static void unlist_store(sqlite_store *store)
     pthread_mutex_unlock(&stores_lock);
 }
 
-/* ---- the connection
- * ---------------------------------------------------------------------------------------- */
+/* ---- the connection -------------------------------------------------------------------------- */
 
-/* Somebody else holds the lock: naps of 0.3 to 1.2 ms with jitter, growing to 5 ms, until the
- * deadline. */
+/* Somebody else holds the lock: naps of 0.3 to 1.2 ms with jitter, growing to 5 ms, until
+ * the deadline. */
 static int wait_for_lock(void *payload, int count)
 {
     const sqlite_store *store = payload;
@@ -123,8 +120,7 @@ static bool is_wal(sqlite_store *store)
     return wal;
 }
 
-/* Changing the journal mode needs the file alone and does not ask the busy handler in every case.
- */
+/* Changing the journal mode needs the file alone, and does not always ask the busy handler. */
 static int set_wal(sqlite_store *store)
 {
     int count = 0;
@@ -242,8 +238,7 @@ void jobq__sqlite_ring(const sqlite_store *store)
     utimensat(AT_FDCWD, store->shm_path, NULL, 0); /* failing costs a waiter some milliseconds */
 }
 
-/* ---- the driver's table
- * -------------------------------------------------------------------------------------- */
+/* ---- the driver's table ---------------------------------------------------------------------- */
 
 static char *join(const char *p, size_t n, const char *suffix)
 {
@@ -331,8 +326,8 @@ static void close_store(void *handle)
 }
 
 /* In a forked child. Usually the connection was closed before the fork; if not (a thread was
- * inside), its memory is left alone for ever: closing it would act on locks and files that are the
- * parent's. */
+ * inside), its memory is left alone for ever: closing it would act on the parent's locks and
+ * files. */
 static void forget_store(void *handle)
 {
     sqlite_store *store = handle;
@@ -362,9 +357,9 @@ static int read_now(void *handle, int64_t *now_ms_out)
 
     if (rc < 0)
         return rc;
-    stmt = jobq__sqlite_use(store, ST_QUEUES, "SELECT name FROM jobqueue_queue ORDER BY name");
-    rc = stmt ? jobq__sqlite_row(store, stmt)
-              : jobq__error_code(); /* a real read: this is what ping measures */
+    /* A real read: this is what ping measures. */
+    stmt = jobq__sqlite_use(store, ST_QUEUES, SQL_QUEUES);
+    rc = stmt ? jobq__sqlite_row(store, stmt) : jobq__error_code();
     if (rc > 0)
         sqlite3_reset(stmt);
     if (rc >= 0)

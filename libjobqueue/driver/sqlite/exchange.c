@@ -11,32 +11,32 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-#define LINE(table)                                                                               \
-    "SELECT l.rank, l.available_at, l.seq, j.id, j.name, j.version, j.unique_key, j.deliveries, " \
-    "j.failures, "                                                                                \
-    "j.crashes, j.releases, j.losses, j.exceptions, j.parks, j.parked_since, j.fence, "           \
-    "j.enqueued_at, j.base_at, "                                                                  \
-    "j.traced, j.header, j.body FROM " table                                                      \
-    " l CROSS JOIN jobqueue_job j ON j.seq=l.seq WHERE l.queue=?1 "                               \
+#define LINE(table)                                                                           \
+    "SELECT l.rank, l.available_at, l.seq, j.id, j.name, j.version, j.unique_key, "           \
+    "j.deliveries, j.failures, j.crashes, j.releases, j.losses, j.exceptions, "               \
+    "j.parks, j.parked_since, j.fence, j.enqueued_at, j.base_at, j.traced, j.header, j.body " \
+    "FROM " table " l "                                                                       \
+    "CROSS JOIN jobqueue_job j ON j.seq=l.seq "                                               \
+    "WHERE l.queue=?1 "                                                                       \
     "ORDER BY l.rank, l.available_at, l.seq LIMIT ?2"
-#define HOLD(table)                                                                              \
-    "INSERT INTO jobqueue_held(seq, worker, queue, nonce) SELECT seq, ?5, queue, ?6 FROM " table \
-    " WHERE queue=?1 AND (rank, available_at, seq) <= (?2, ?3, ?4)"
-#define CUT(table) \
-    "DELETE FROM " table " WHERE queue=?1 AND (rank, available_at, seq) <= (?2, ?3, ?4)"
+#define HOLD(table)                                         \
+    "INSERT INTO jobqueue_held(seq, worker, queue, nonce) " \
+    "SELECT seq, ?5, queue, ?6 FROM " table " "             \
+    "WHERE queue=?1 AND (rank, available_at, seq) <= (?2, ?3, ?4)"
+#define CUT(table)           \
+    "DELETE FROM " table " " \
+    "WHERE queue=?1 AND (rank, available_at, seq) <= (?2, ?3, ?4)"
 
-#define NEXT_DUE                                                                               \
-    "SELECT (SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1), (SELECT keep_until FROM " \
-    "jobqueue_job WHERE "                                                                      \
-    "state=3 ORDER BY keep_until LIMIT 1)"
-#define NEXT_EXPIRY                                                                         \
-    "SELECT min(CASE WHEN boot=?1 THEN alive_until ELSE 0 END) FROM jobqueue_worker WHERE " \
-    "key<>?2 AND (taken=0 OR "                                                              \
-    "EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key))"
+#define NEXT_DUE                                                       \
+    "SELECT (SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1), " \
+    "(SELECT keep_until FROM jobqueue_job WHERE state=3 ORDER BY keep_until LIMIT 1)"
+#define NEXT_EXPIRY                                              \
+    "SELECT min(CASE WHEN boot=?1 THEN alive_until ELSE 0 END) " \
+    "FROM jobqueue_worker "                                      \
+    "WHERE key<>?2 AND "                                         \
+    "(taken=0 OR EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key))"
 
-/* ---- reserve
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- reserve --------------------------------------------------------------------------------- */
 
 /* One line's front while a reservation reads it. */
 typedef struct {
@@ -195,8 +195,8 @@ static int move_fronts(sqlite_store *store, const jobq_exchange *x, const line *
 static int reserve_from(sqlite_store *store, const jobq_exchange *x, jobq_slice name,
                         reservation *r)
 {
-    size_t room = x->want - r->count,
-           back = x->want_taken_back > r->taken_back ? x->want_taken_back - r->taken_back : 0;
+    size_t room = x->want - r->count;
+    size_t back = x->want_taken_back > r->taken_back ? x->want_taken_back - r->taken_back : 0;
     line ready = {0}, taken = {0};
     jobq_slice queue;
     int64_t key;
@@ -229,8 +229,7 @@ static int reserve(sqlite_store *store, jobq_exchange *x, sqlite_worker *worker)
     return rc;
 }
 
-/* ---- the exchange
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the exchange ---------------------------------------------------------------------------- */
 
 static void earlier(int64_t *due, int64_t candidate)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The file itself: made private (0600), on a local file system, and still the one that was opened.
- * It is only ever asked by name: opening and closing it beside SQLite would drop SQLite's POSIX
- * locks.
+ * It is only ever asked by name: opening and closing it beside SQLite would drop the POSIX locks
+ * that SQLite holds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,8 +50,8 @@ static int check_file_system(const sqlite_store *store)
     if (name)
         return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "sqlite", 0,
                                       "sqlite: %s lies on a network file system (%s), where "
-                                      "sqlite's locks are not safe: use a "
-                                      "local disk, or a server store",
+                                      "sqlite's locks are not safe: use a local disk, or a "
+                                      "server store",
                                       store->path, name);
     return 0;
 }

@@ -10,30 +10,36 @@
 #include "util/error.h"
 
 #define WORKER_GET "SELECT key, boot=?2 AND alive_until>?3, taken FROM jobqueue_worker WHERE id=?1"
-#define WORKER_ADD                                                                              \
-    "INSERT INTO jobqueue_worker(id, boot, alive_until, lease, started_at) VALUES(?1, ?2, ?3, " \
-    "?4, ?5)"
-#define WORKER_RENEW                                                                         \
-    "UPDATE jobqueue_worker SET boot=?2, alive_until=?3, lease=?4, taken=taken AND NOT ?5, " \
-    "running=CASE WHEN ?5 THEN ?6 ELSE running END WHERE key=?1"
-#define WORKER_DESCRIBE \
-    "UPDATE jobqueue_worker SET host=?2, pid=?3, queues=?4, names=?5, processes=?6 WHERE key=?1"
-#define WORKER_LEAVE                                                                              \
-    "DELETE FROM jobqueue_worker WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM jobqueue_held h WHERE " \
-    "h.worker=key)"
+#define WORKER_ADD                                                           \
+    "INSERT INTO jobqueue_worker(id, boot, alive_until, lease, started_at) " \
+    "VALUES(?1, ?2, ?3, ?4, ?5)"
+#define WORKER_RENEW                                                  \
+    "UPDATE jobqueue_worker "                                         \
+    "SET boot=?2, alive_until=?3, lease=?4, taken=taken AND NOT ?5, " \
+    "running=CASE WHEN ?5 THEN ?6 ELSE running END "                  \
+    "WHERE key=?1"
+#define WORKER_DESCRIBE                                       \
+    "UPDATE jobqueue_worker "                                 \
+    "SET host=?2, pid=?3, queues=?4, names=?5, processes=?6 " \
+    "WHERE key=?1"
+#define WORKER_LEAVE               \
+    "DELETE FROM jobqueue_worker " \
+    "WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key)"
 #define WORKER_HELD "SELECT count(*) FROM jobqueue_held WHERE worker=?1"
-#define HELD                                                                                \
-    "SELECT j.id, q.name, h.seq, j.fence + 1, h.nonce, j.traced FROM jobqueue_held h JOIN " \
-    "jobqueue_job j ON "                                                                    \
-    "j.seq=h.seq JOIN jobqueue_queue q ON q.id=h.queue WHERE h.worker=(SELECT key FROM "    \
-    "jobqueue_worker WHERE id=?1) "                                                         \
+#define HELD                                                        \
+    "SELECT j.id, q.name, h.seq, j.fence + 1, h.nonce, j.traced "   \
+    "FROM jobqueue_held h "                                         \
+    "JOIN jobqueue_job j ON j.seq=h.seq "                           \
+    "JOIN jobqueue_queue q ON q.id=h.queue "                        \
+    "WHERE h.worker=(SELECT key FROM jobqueue_worker WHERE id=?1) " \
     "ORDER BY h.seq"
-#define WORKERS                                                                                  \
-    "SELECT w.id, w.host, w.queues, w.names, w.pid, w.processes, w.started_at, w.alive_until, "  \
-    "w.lease, "                                                                                  \
-    "ifnull(length(w.running), 0), (SELECT count(*) FROM jobqueue_held h WHERE h.worker=w.key) " \
-    "FROM jobqueue_worker w "                                                                    \
-    "WHERE w.boot=?1 AND w.alive_until>?2 ORDER BY w.key"
+#define WORKERS                                                                                 \
+    "SELECT w.id, w.host, w.queues, w.names, w.pid, w.processes, w.started_at, w.alive_until, " \
+    "w.lease, ifnull(length(w.running), 0), "                                                   \
+    "(SELECT count(*) FROM jobqueue_held h WHERE h.worker=w.key) "                              \
+    "FROM jobqueue_worker w "                                                                   \
+    "WHERE w.boot=?1 AND w.alive_until>?2 "                                                     \
+    "ORDER BY w.key"
 
 int jobq__sqlite_worker(sqlite_store *store, jobq_slice id, sqlite_worker *out)
 {

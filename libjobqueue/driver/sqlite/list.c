@@ -11,64 +11,78 @@
 #include "util/error.h"
 
 /* Columns of a shown job, in the order read_shown reads them. */
-#define PLACE                                                                                      \
-    "CASE WHEN h.seq IS NOT NULL THEN 2 WHEN j.state=0 AND EXISTS(SELECT 1 FROM jobqueue_delayed " \
-    "d WHERE d.due=j.available_at AND d.seq=j.seq) THEN 1 ELSE 0 END"
-#define SHOWN                                                                                      \
-    "j.seq, q.name, j.state, j.rank, j.available_at, j.id, j.name, j.version, j.unique_key, "      \
-    "j.deliveries, j.failures, j.crashes, j.releases, j.losses, j.exceptions, j.parks, "           \
-    "j.parked_since, j.fence, j.enqueued_at, j.base_at, ifnull(j.died_at, 0), j.reason, j.taken, " \
-    "j.traced, " PLACE ", w.id, w.alive_until, w.boot, j.header, j.body"
-#define JOINED                                                                             \
-    " JOIN jobqueue_queue q ON q.id=j.queue LEFT JOIN jobqueue_held h ON h.seq=j.seq AND " \
-    "j.state=0 LEFT JOIN "                                                                 \
-    "jobqueue_worker w ON w.key=h.worker "
-#define FIND "SELECT " SHOWN " FROM jobqueue_job j" JOINED "WHERE j.id=?1"
-/* A page: l gives the places p0, p1, p2 behind the cursor (?3, ?4, ?5) and the job s; one more than
- * the limit. */
-#define PAGE(places)                                   \
-    "SELECT " SHOWN ", l.p0, l.p1, l.p2 FROM (" places \
-    ") l CROSS JOIN jobqueue_job j ON j.seq=l.s" JOINED "ORDER BY l.p0, l.p1, l.p2"
-#define LINE_PLACES(table, at, more)                                                    \
-    "SELECT * FROM (SELECT rank AS p0, " at " AS p1, seq AS p2, seq AS s FROM " table   \
-    " WHERE queue=?1 AND (rank, " at ", seq) > (?3, ?4, ?5)" more " ORDER BY rank, " at \
-    ", seq LIMIT ?2)"
-#define EXPIRED_PLACES                                                                       \
-    "SELECT * FROM (SELECT j.rank, j.available_at, j.seq, j.seq FROM jobqueue_held h JOIN "  \
-    "jobqueue_worker w ON "                                                                  \
-    "w.key=h.worker JOIN jobqueue_job j ON j.seq=h.seq WHERE h.queue=?1 AND (w.boot<>?7 OR " \
-    "w.alive_until<=?8) AND "                                                                \
-    "(j.rank, j.available_at, j.seq) > (?3, ?4, ?5) ORDER BY 1, 2, 3 LIMIT ?2)"
-#define READY_PLACES                                                                           \
-    LINE_PLACES("jobqueue_ready", "available_at", "")                                          \
-    " UNION ALL " LINE_PLACES("jobqueue_taken", "available_at", "") " UNION ALL " LINE_PLACES( \
-        "jobqueue_delayed", "due", " AND due<=?6") " UNION ALL " EXPIRED_PLACES                \
-                                                   " ORDER BY 1, 2, 3 LIMIT ?2"
-#define DELAYED_PLACES                                                                         \
-    "SELECT 0 AS p0, due AS p1, seq AS p2, seq AS s FROM jobqueue_delayed WHERE queue=?1 AND " \
-    "due>?6 AND (due, seq) > "                                                                 \
-    "(?4, ?5) ORDER BY due, seq LIMIT ?2"
-#define RESERVED_PLACES                                                                           \
-    "SELECT 0 AS p0, 0 AS p1, h.seq AS p2, h.seq AS s FROM jobqueue_held h JOIN jobqueue_worker " \
-    "w ON w.key=h.worker "                                                                        \
-    "WHERE h.queue=?1 AND w.boot=?7 AND w.alive_until>?8 AND h.seq>?5 ORDER BY h.seq LIMIT ?2"
-#define DONE_PLACES                                                                              \
-    "SELECT 0 AS p0, 0 AS p1, seq AS p2, seq AS s FROM jobqueue_job WHERE state=3 AND queue=?1 " \
-    "AND seq>?5 ORDER BY "                                                                       \
-    "seq LIMIT ?2"
-#define DEAD_PLACES                                                                             \
-    "SELECT 0 AS p0, -died_at AS p1, -seq AS p2, seq AS s FROM jobqueue_job WHERE state=4 AND " \
-    "(died_at, seq) < "                                                                         \
-    "(-?4, -?5) AND (?1 IS NULL OR queue=?1) AND (?9 IS NULL OR name=?9) AND (?10=0 OR "        \
-    "reason=?10) AND "                                                                          \
-    "(?11=0 OR died_at<=?11) ORDER BY died_at DESC, seq DESC LIMIT ?2"
+#define IN_DELAYED \
+    "EXISTS(SELECT 1 FROM jobqueue_delayed d WHERE d.due=j.available_at AND d.seq=j.seq)"
+#define PLACE                                   \
+    "CASE WHEN h.seq IS NOT NULL THEN 2 "       \
+    "WHEN j.state=0 AND " IN_DELAYED " THEN 1 " \
+    "ELSE 0 END"
+#define SHOWN                                                                                 \
+    "j.seq, q.name, j.state, j.rank, j.available_at, j.id, j.name, j.version, j.unique_key, " \
+    "j.deliveries, j.failures, j.crashes, j.releases, j.losses, j.exceptions, j.parks, "      \
+    "j.parked_since, j.fence, j.enqueued_at, j.base_at, ifnull(j.died_at, 0), j.reason, "     \
+    "j.taken, j.traced, " PLACE ", w.id, w.alive_until, w.boot, j.header, j.body"
+#define JOINED                                                \
+    "JOIN jobqueue_queue q ON q.id=j.queue "                  \
+    "LEFT JOIN jobqueue_held h ON h.seq=j.seq AND j.state=0 " \
+    "LEFT JOIN jobqueue_worker w ON w.key=h.worker "
+#define FIND            \
+    "SELECT " SHOWN " " \
+    "FROM jobqueue_job j " JOINED "WHERE j.id=?1"
+/* A page: l gives the places p0, p1, p2 behind the cursor (?3, ?4, ?5) and the job s; one more
+ * than the limit. */
+#define PAGE(places)                      \
+    "SELECT " SHOWN ", l.p0, l.p1, l.p2 " \
+    "FROM (" places ") l "                \
+    "CROSS JOIN jobqueue_job j ON j.seq=l.s " JOINED "ORDER BY l.p0, l.p1, l.p2"
+#define LINE_PLACES(table, at, more)                                 \
+    "SELECT * FROM ("                                                \
+    "SELECT rank AS p0, " at " AS p1, seq AS p2, seq AS s "          \
+    "FROM " table " "                                                \
+    "WHERE queue=?1 AND (rank, " at ", seq) > (?3, ?4, ?5)" more " " \
+    "ORDER BY rank, " at ", seq LIMIT ?2)"
+#define READY_LINE LINE_PLACES("jobqueue_ready", "available_at", "")
+#define TAKEN_LINE LINE_PLACES("jobqueue_taken", "available_at", "")
+#define DUE_LINE LINE_PLACES("jobqueue_delayed", "due", " AND due<=?6")
+#define EXPIRED_PLACES                                            \
+    "SELECT * FROM ("                                             \
+    "SELECT j.rank, j.available_at, j.seq, j.seq "                \
+    "FROM jobqueue_held h "                                       \
+    "JOIN jobqueue_worker w ON w.key=h.worker "                   \
+    "JOIN jobqueue_job j ON j.seq=h.seq "                         \
+    "WHERE h.queue=?1 AND (w.boot<>?7 OR w.alive_until<=?8) AND " \
+    "(j.rank, j.available_at, j.seq) > (?3, ?4, ?5) "             \
+    "ORDER BY 1, 2, 3 LIMIT ?2)"
+#define READY_LINES READY_LINE " UNION ALL " TAKEN_LINE " UNION ALL " DUE_LINE
+#define READY_PLACES READY_LINES " UNION ALL " EXPIRED_PLACES " ORDER BY 1, 2, 3 LIMIT ?2"
+#define DELAYED_PLACES                                     \
+    "SELECT 0 AS p0, due AS p1, seq AS p2, seq AS s "      \
+    "FROM jobqueue_delayed "                               \
+    "WHERE queue=?1 AND due>?6 AND (due, seq) > (?4, ?5) " \
+    "ORDER BY due, seq LIMIT ?2"
+#define RESERVED_PLACES                                                 \
+    "SELECT 0 AS p0, 0 AS p1, h.seq AS p2, h.seq AS s "                 \
+    "FROM jobqueue_held h "                                             \
+    "JOIN jobqueue_worker w ON w.key=h.worker "                         \
+    "WHERE h.queue=?1 AND w.boot=?7 AND w.alive_until>?8 AND h.seq>?5 " \
+    "ORDER BY h.seq LIMIT ?2"
+#define DONE_PLACES                                 \
+    "SELECT 0 AS p0, 0 AS p1, seq AS p2, seq AS s " \
+    "FROM jobqueue_job "                            \
+    "WHERE state=3 AND queue=?1 AND seq>?5 "        \
+    "ORDER BY seq LIMIT ?2"
+#define DEAD_PLACES                                             \
+    "SELECT 0 AS p0, -died_at AS p1, -seq AS p2, seq AS s "     \
+    "FROM jobqueue_job "                                        \
+    "WHERE state=4 AND (died_at, seq) < (-?4, -?5) "            \
+    "AND (?1 IS NULL OR queue=?1) AND (?9 IS NULL OR name=?9) " \
+    "AND (?10=0 OR reason=?10) AND (?11=0 OR died_at<=?11) "    \
+    "ORDER BY died_at DESC, seq DESC LIMIT ?2"
 #define SHOW_ERROR "SELECT error FROM jobqueue_error WHERE seq=?1"
 #define SHOW_HISTORY "SELECT entry FROM jobqueue_history WHERE seq=?1 ORDER BY n"
 enum { PLACE_COLUMN = 30 };
 
-/* ---- showing
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 static void read_numbers(sqlite3_stmt *stmt, jobq_record *r, bool held)
 {
@@ -201,9 +215,7 @@ int jobq__sqlite_find(void *handle, jobq_slice id, jobq_batch *out)
     return rc < 0 ? rc : jobq__sqlite_leave(store, find(store, id, out));
 }
 
-/* ---- lists
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static sqlite3_stmt *list_statement(sqlite_store *store, int state)
 {

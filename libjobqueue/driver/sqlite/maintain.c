@@ -12,32 +12,41 @@
 
 enum { FORGET_WORKER_MS = 3600000 }; /* how long a record remembers that jobs were taken from it */
 
-#define DUE "SELECT due, seq FROM jobqueue_delayed WHERE due<=?1 ORDER BY due, seq LIMIT ?2"
-#define PROMOTE                                                                                \
-    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) SELECT queue, rank, due, seq " \
-    "FROM jobqueue_delayed "                                                                   \
-    "WHERE due<=?1 ORDER BY due, seq LIMIT ?2"
+#define DUE                                  \
+    "SELECT due, seq FROM jobqueue_delayed " \
+    "WHERE due<=?1 "                         \
+    "ORDER BY due, seq LIMIT ?2"
+#define PROMOTE                                                   \
+    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) " \
+    "SELECT queue, rank, due, seq FROM jobqueue_delayed "         \
+    "WHERE due<=?1 "                                              \
+    "ORDER BY due, seq LIMIT ?2"
 #define PROMOTED_CUT "DELETE FROM jobqueue_delayed WHERE (due, seq) IN (" DUE ")"
-#define EXPIRED_NEXT                                                                               \
-    "SELECT key, running FROM jobqueue_worker WHERE key>?3 AND (boot<>?1 OR alive_until<=?2) AND " \
-    "(taken=0 OR "                                                                                 \
-    "EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key)) ORDER BY key LIMIT 1"
-#define EXPIRED_HELD "SELECT seq, nonce FROM jobqueue_held WHERE worker=?1 ORDER BY seq LIMIT 1"
+#define HOLDS_ANY "EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key)"
+#define EXPIRED_NEXT                                                                 \
+    "SELECT key, running FROM jobqueue_worker "                                      \
+    "WHERE key>?3 AND (boot<>?1 OR alive_until<=?2) AND (taken=0 OR " HOLDS_ANY ") " \
+    "ORDER BY key LIMIT 1"
+#define EXPIRED_HELD                        \
+    "SELECT seq, nonce FROM jobqueue_held " \
+    "WHERE worker=?1 "                      \
+    "ORDER BY seq LIMIT 1"
 #define IS_CRASH "(?2 OR (?3>0 AND losses+1>=?3))"
-#define TAKE_BACK                                                               \
-    "UPDATE jobqueue_job SET fence=fence+1, deliveries=deliveries+1, taken=1, " \
-    "crashes=crashes+" IS_CRASH ", losses=CASE WHEN " IS_CRASH                  \
-    " THEN 0 ELSE losses+1 END WHERE seq=?1"
+#define TAKE_BACK                                                                         \
+    "UPDATE jobqueue_job "                                                                \
+    "SET fence=fence+1, deliveries=deliveries+1, taken=1, crashes=crashes+" IS_CRASH ", " \
+    "losses=CASE WHEN " IS_CRASH " THEN 0 ELSE losses+1 END "                             \
+    "WHERE seq=?1"
 #define UNHOLD_ANY "DELETE FROM jobqueue_held WHERE seq=?1"
 #define WORKER_TAKEN "UPDATE jobqueue_worker SET taken=1 WHERE key=?1"
 #define WORKER_DROP "DELETE FROM jobqueue_worker WHERE key=?1 AND taken=0"
-#define WORKER_SWEEP                                                                       \
-    "DELETE FROM jobqueue_worker WHERE taken=1 AND (boot<>?1 OR alive_until<=?2) AND NOT " \
-    "EXISTS(SELECT 1 FROM "                                                                \
-    "jobqueue_held h WHERE h.worker=key)"
-#define DONE_NEXT                                                                                \
-    "SELECT seq, traced FROM jobqueue_job WHERE state=3 AND keep_until<=?1 ORDER BY keep_until " \
-    "LIMIT 1"
+#define WORKER_SWEEP               \
+    "DELETE FROM jobqueue_worker " \
+    "WHERE taken=1 AND (boot<>?1 OR alive_until<=?2) AND NOT " HOLDS_ANY
+#define DONE_NEXT                           \
+    "SELECT seq, traced FROM jobqueue_job " \
+    "WHERE state=3 AND keep_until<=?1 "     \
+    "ORDER BY keep_until LIMIT 1"
 
 static int run_with(sqlite_store *store, sqlite_statement which, const char *sql, int64_t first,
                     int64_t second)
@@ -61,8 +70,7 @@ static int promote(sqlite_store *store, jobq_maintenance *m)
     return run_with(store, ST_PROMOTED_CUT, PROMOTED_CUT, m->now_ms, (int64_t)m->limit);
 }
 
-/* ---- expired workers
- * ---------------------------------------------------------------------------------------------- */
+/* ---- expired workers ------------------------------------------------------------------------- */
 
 typedef struct {
     int64_t key;
@@ -186,9 +194,7 @@ static int judge_workers(sqlite_store *store, jobq_maintenance *m)
     return rc < 0 ? rc : sweep_workers(store);
 }
 
-/* ---- kept results
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- kept results ---------------------------------------------------------------------------- */
 
 static int collect_done(sqlite_store *store, jobq_maintenance *m)
 {

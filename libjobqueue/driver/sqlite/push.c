@@ -9,23 +9,23 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#define JOB_ADD                                                                               \
-    "INSERT INTO jobqueue_job(queue, rank, version, available_at, enqueued_at, base_at, id, " \
-    "name, unique_key, header, "                                                              \
-    "body) VALUES(?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10)"
-#define READY_ADD \
-    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) VALUES(?1, ?2, ?3, ?4)"
-#define DELAYED_ADD "INSERT INTO jobqueue_delayed(due, seq, queue, rank) VALUES(?3, ?4, ?1, ?2)"
+#define JOB_ADD                                                                           \
+    "INSERT INTO jobqueue_job(queue, rank, version, available_at, enqueued_at, base_at, " \
+    "id, name, unique_key, header, body) "                                                \
+    "VALUES(?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10)"
+#define READY_ADD                                                 \
+    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) " \
+    "VALUES(?1, ?2, ?3, ?4)"
+#define DELAYED_ADD                                        \
+    "INSERT INTO jobqueue_delayed(due, seq, queue, rank) " \
+    "VALUES(?3, ?4, ?1, ?2)"
 #define ID_EXISTS "SELECT 1 FROM jobqueue_job WHERE id=?1"
-#define HOLDER                                                                                     \
-    "SELECT id FROM jobqueue_job WHERE queue=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND " \
-    "state=0"
 
 /* Why was the row refused? */
 static int judge_conflict(sqlite_store *store, jobq_push *item, int64_t queue)
 {
     sqlite3_stmt *by_id = jobq__sqlite_use(store, ST_ID_EXISTS, ID_EXISTS);
-    sqlite3_stmt *by_key = jobq__sqlite_use(store, ST_HOLDER, HOLDER);
+    sqlite3_stmt *by_key = jobq__sqlite_use(store, ST_HOLDER, SQL_HOLDER);
     int rc;
 
     if (!by_id || !by_key)
@@ -45,10 +45,9 @@ static int judge_conflict(sqlite_store *store, jobq_push *item, int64_t queue)
         sqlite3_snprintf(sizeof(item->holder), item->holder, "%s", sqlite3_column_text(by_key, 0));
     }
     sqlite3_reset(by_key);
-    return rc < 0 ? rc
-           : rc > 0
-               ? 0
-               : jobq__error_set_driver(JOBQ_EINVAL, 0, "sqlite", 0, "sqlite: the job was refused");
+    if (rc == 0)
+        return jobq__error_set_driver(JOBQ_EINVAL, 0, "sqlite", 0, "sqlite: the job was refused");
+    return rc < 0 ? rc : 0;
 }
 
 static int64_t due_at(const jobq_push *item, int64_t now_ms)

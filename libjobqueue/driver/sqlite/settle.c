@@ -10,40 +10,43 @@
 #define JOB_DROP "DELETE FROM jobqueue_job WHERE seq=?1"
 #define ERROR_DROP "DELETE FROM jobqueue_error WHERE seq=?1"
 #define HISTORY_DROP "DELETE FROM jobqueue_history WHERE seq=?1"
-#define JOB_KEEP                                                                               \
-    "UPDATE jobqueue_job SET state=3, keep_until=?2, fence=fence+1, deliveries=deliveries+1, " \
-    "taken=0, "                                                                                \
-    "traced=max(traced, ?3) WHERE seq=?1"
+#define JOB_KEEP                                                                    \
+    "UPDATE jobqueue_job "                                                          \
+    "SET state=3, keep_until=?2, fence=fence+1, deliveries=deliveries+1, taken=0, " \
+    "traced=max(traced, ?3) "                                                       \
+    "WHERE seq=?1"
 #define COUNTERS                                                                                  \
     "failures=?2, crashes=?3, releases=?4, losses=?5, exceptions=?6, parks=?7, parked_since=?8, " \
-    "taken=0, "                                                                                   \
-    "traced=max(traced, ?9), fence=fence+1, deliveries=deliveries+1"
-#define JOB_BACK "UPDATE jobqueue_job SET " COUNTERS ", available_at=?10 WHERE seq=?1"
-#define JOB_DEAD \
-    "UPDATE jobqueue_job SET " COUNTERS ", died_at=?10, state=4, reason=?11 WHERE seq=?1"
-#define JOB_GIVE_BACK                                                                         \
-    "UPDATE jobqueue_job SET fence=fence+1, deliveries=deliveries+1, traced=max(traced, ?2) " \
-    "WHERE seq=?1 RETURNING taken"
-#define LINE_UP                                                                       \
-    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) SELECT queue, rank, " \
-    "available_at, seq FROM "                                                         \
-    "jobqueue_job WHERE seq=?1"
-#define LINE_UP_TAKEN                                                                 \
-    "INSERT INTO jobqueue_taken(queue, rank, available_at, seq) SELECT queue, rank, " \
-    "available_at, seq FROM "                                                         \
-    "jobqueue_job WHERE seq=?1"
-#define PUT_OFF                                                                                  \
-    "INSERT INTO jobqueue_delayed(due, seq, queue, rank) SELECT available_at, seq, queue, rank " \
-    "FROM jobqueue_job "                                                                         \
+    "taken=0, traced=max(traced, ?9), fence=fence+1, deliveries=deliveries+1"
+#define JOB_BACK                          \
+    "UPDATE jobqueue_job "                \
+    "SET " COUNTERS ", available_at=?10 " \
     "WHERE seq=?1"
+#define JOB_DEAD                                          \
+    "UPDATE jobqueue_job "                                \
+    "SET " COUNTERS ", died_at=?10, state=4, reason=?11 " \
+    "WHERE seq=?1"
+#define JOB_GIVE_BACK                                                     \
+    "UPDATE jobqueue_job "                                                \
+    "SET fence=fence+1, deliveries=deliveries+1, traced=max(traced, ?2) " \
+    "WHERE seq=?1 "                                                       \
+    "RETURNING taken"
+#define LINE_UP                                                   \
+    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) " \
+    "SELECT queue, rank, available_at, seq FROM jobqueue_job WHERE seq=?1"
+#define LINE_UP_TAKEN                                             \
+    "INSERT INTO jobqueue_taken(queue, rank, available_at, seq) " \
+    "SELECT queue, rank, available_at, seq FROM jobqueue_job WHERE seq=?1"
+#define PUT_OFF                                            \
+    "INSERT INTO jobqueue_delayed(due, seq, queue, rank) " \
+    "SELECT available_at, seq, queue, rank FROM jobqueue_job WHERE seq=?1"
 #define ERROR_SET "INSERT OR REPLACE INTO jobqueue_error(seq, error) VALUES(?1, ?2)"
-#define HISTORY_ADD                                                                              \
-    "INSERT INTO jobqueue_history(seq, n, entry) VALUES(?1, (SELECT ifnull(max(n), 0) + 1 FROM " \
-    "jobqueue_history "                                                                          \
-    "WHERE seq=?1), ?2)"
-#define HISTORY_CUT                                                                            \
-    "DELETE FROM jobqueue_history WHERE seq=?1 AND n <= (SELECT max(n) FROM jobqueue_history " \
-    "WHERE seq=?1) - ?2"
+#define HISTORY_ADD                                \
+    "INSERT INTO jobqueue_history(seq, n, entry) " \
+    "VALUES(?1, (SELECT ifnull(max(n), 0) + 1 FROM jobqueue_history WHERE seq=?1), ?2)"
+#define HISTORY_CUT                 \
+    "DELETE FROM jobqueue_history " \
+    "WHERE seq=?1 AND n <= (SELECT max(n) FROM jobqueue_history WHERE seq=?1) - ?2"
 
 /* Runs a statement whose only parameter is the job. */
 static int run_on(sqlite_store *store, sqlite_statement which, const char *sql, int64_t seq)
@@ -73,9 +76,7 @@ int jobq__sqlite_line_up(sqlite_store *store, int64_t seq, bool taken)
                  : run_on(store, ST_LINE_UP, LINE_UP, seq);
 }
 
-/* ---- settle
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- settle ---------------------------------------------------------------------------------- */
 
 static int set_error(sqlite_store *store, int64_t seq, jobq_slice error)
 {

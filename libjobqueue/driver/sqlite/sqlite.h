@@ -10,8 +10,8 @@
  *     jobqueue_held      is with a worker: seq, worker, nonce of the hand-out
  *
  * A live job stands in exactly one of the four; every change of place is one transaction.
- * A hand-out's token: word[0] = seq, word[1] = fence, word[2] = nonce << 1 | "has error or
- * history".
+ * A hand-out's token: word[0] = seq, word[1] = fence,
+ * word[2] = nonce << 1 | "has error or history".
  */
 #ifndef JOBQ_DRIVER_SQLITE_H
 #define JOBQ_DRIVER_SQLITE_H
@@ -25,7 +25,14 @@ enum { SQL_LIVE = 0, SQL_DONE = 3, SQL_DEAD = 4 };         /* jobqueue_job.state
 enum { SQL_READY = 0, SQL_DELAYED = 1, SQL_RESERVED = 2 }; /* what a live job is seen as */
 enum { SQL_HISTORY = 10, SQL_TOP_PRIORITY = 9, SQL_QUEUES_CACHED = 32 };
 
-/* Prepared statements, kept per connection. The text stands where it is used. */
+/* The job that has a unique key now. */
+#define SQL_HOLDER                 \
+    "SELECT id FROM jobqueue_job " \
+    "WHERE queue=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND state=0"
+#define SQL_QUEUES "SELECT name FROM jobqueue_queue ORDER BY name"
+
+/* Prepared statements, kept per connection. The text stands where it is used, or above when two
+ * files use it. */
 typedef enum {
     ST_BEGIN,
     ST_COMMIT,
@@ -120,29 +127,25 @@ typedef struct sqlite_store {
 
 extern const jobq_driver jobq__sqlite_driver;
 
-/* ---- connect.c: every operation is enter ... leave
- * ------------------------------------------------------- */
+/* ---- connect.c: every operation is enter ... leave ------------------------------------------- */
 
-int jobq__sqlite_enter(sqlite_store *store,
-                       bool for_schema);             /* connects when needed, starts the deadline */
+/* Connects when needed, starts the deadline. */
+int jobq__sqlite_enter(sqlite_store *store, bool for_schema);
 int jobq__sqlite_leave(sqlite_store *store, int rc); /* returns rc */
 void jobq__sqlite_disconnect(sqlite_store *store);
 /* Tells waiting workers that something may be ready; after the commit. */
 void jobq__sqlite_ring(const sqlite_store *store);
 
-/* ---- file.c
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- file.c ---------------------------------------------------------------------------------- */
 
-int jobq__sqlite_check_file(sqlite_store *store,
-                            bool create); /* before opening; makes it when allowed */
+/* Before opening; makes the file when allowed. */
+int jobq__sqlite_check_file(sqlite_store *store, bool create);
 int jobq__sqlite_remember_file(sqlite_store *store);
 bool jobq__sqlite_is_same_file(const sqlite_store *store); /* not deleted or replaced since */
 int jobq__sqlite_refuse(int code, int flags, int native, const sqlite_store *store,
                         const char *what);
 
-/* ---- statement.c
- * --------------------------------------------------------------------------------------- */
+/* ---- statement.c ----------------------------------------------------------------------------- */
 
 /* The prepared statement, NULL with the error set. */
 sqlite3_stmt *jobq__sqlite_use(sqlite_store *store, sqlite_statement which, const char *sql);
@@ -151,23 +154,22 @@ int jobq__sqlite_run(sqlite_store *store, sqlite3_stmt *stmt); /* to its end, an
 int jobq__sqlite_row(sqlite_store *store, sqlite3_stmt *stmt);
 void jobq__sqlite_bind(sqlite3_stmt *stmt, int at, jobq_slice s); /* as text */
 void jobq__sqlite_bind_blob(sqlite3_stmt *stmt, int at, jobq_slice s);
-bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out,
-                       jobq_slice *to);               /* false: no memory */
-int jobq__sqlite_begin(sqlite_store *store);          /* takes the write lock */
-int jobq__sqlite_finish(sqlite_store *store, int rc); /* commits (rc 0) or rolls back; the result */
-int jobq__sqlite_fail(sqlite_store *store,
-                      const char *doing); /* words the connection's last error */
-int jobq__sqlite_queue_key(sqlite_store *store, jobq_slice name, bool add,
-                           int64_t *key_out); /* 0: unknown */
+/* A column into the batch; false: no memory. */
+bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out, jobq_slice *to);
+int jobq__sqlite_begin(sqlite_store *store); /* takes the write lock */
+/* Commits (rc 0) or rolls back; the result. */
+int jobq__sqlite_finish(sqlite_store *store, int rc);
+/* Words the connection's last error. */
+int jobq__sqlite_fail(sqlite_store *store, const char *doing);
+/* *key_out = 0: unknown. */
+int jobq__sqlite_queue_key(sqlite_store *store, jobq_slice name, bool add, int64_t *key_out);
 
-/* ---- schema.c
- * ------------------------------------------------------------------------------------------- */
+/* ---- schema.c -------------------------------------------------------------------------------- */
 
 int jobq__sqlite_migrate(sqlite_store *store);
 int jobq__sqlite_check_schema(sqlite_store *store);
 
-/* ---- the operations
- * -------------------------------------------------------------------------------------- */
+/* ---- the operations -------------------------------------------------------------------------- */
 
 int jobq__sqlite_push(void *handle, jobq_push *items, size_t n);
 int jobq__sqlite_exchange(void *handle, jobq_exchange *x);

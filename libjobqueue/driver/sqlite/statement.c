@@ -11,12 +11,10 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-/* ---- errors
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
-/* By primary code. drop: the connection is closed when the call ends, the next call opens the file
- * anew. */
+/* By primary code. drop: the connection is closed when the call ends, and the next call opens
+ * the file anew. */
 static const struct {
     int native, code, flags;
     bool drop;
@@ -94,8 +92,7 @@ int jobq__sqlite_fail(sqlite_store *store, const char *doing)
                                   text, doing);
 }
 
-/* ---- statements
- * ---------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 sqlite3_stmt *jobq__sqlite_use(sqlite_store *store, sqlite_statement which, const char *sql)
 {
@@ -160,8 +157,7 @@ bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out, jobq_sli
     return to->p != NULL;
 }
 
-/* ---- transactions
- * --------------------------------------------------------------------------------------------- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 int jobq__sqlite_begin(sqlite_store *store)
 {
@@ -170,8 +166,8 @@ int jobq__sqlite_begin(sqlite_store *store)
     return stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();
 }
 
-/* Nothing stays open whatever happened; SQLite may have rolled back by itself (full disk, I/O
- * error). */
+/* Nothing stays open whatever happened; SQLite may have rolled back by itself
+ * (full disk, I/O error). */
 static void roll_back(sqlite_store *store)
 {
     struct jobq_error saved;
@@ -194,17 +190,14 @@ int jobq__sqlite_finish(sqlite_store *store, int rc)
     if (rc >= 0) {
         stmt = jobq__sqlite_use(store, ST_COMMIT, "COMMIT");
         rc = stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();
-        /* A failed COMMIT either left the transaction open or was rolled back: both mean not
-         * stored. */
+        /* A failed COMMIT left the transaction open or was rolled back: both mean not stored. */
     }
     if (rc < 0)
         roll_back(store);
     return rc;
 }
 
-/* ---- queues
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static void cache_queue(sqlite_store *store, jobq_slice name, int64_t key)
 {

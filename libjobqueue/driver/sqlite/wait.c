@@ -6,8 +6,8 @@
  * look at once.
  *
  * change: IN_MODIFY on the WAL. Somebody, perhaps another program, writes; the commit is visible
- * only a little later, so look again and again with growing gaps. Also the folder: file replaced or
- * gone.
+ * only a little later, so look again and again with growing gaps. Also the folder: the file was
+ * replaced or is gone.
  *
  * Looks that found nothing make the next ones rarer, so that the traffic of other queues costs
  * little. Where inotify cannot be had, polling with growing gaps.
@@ -23,20 +23,18 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#define LOOK                                                                              \
-    "SELECT EXISTS(SELECT 1 FROM jobqueue_ready WHERE queue=?1) OR EXISTS(SELECT 1 FROM " \
-    "jobqueue_taken WHERE "                                                               \
-    "queue=?1), (SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1)"
+#define LOOK                                                      \
+    "SELECT EXISTS(SELECT 1 FROM jobqueue_ready WHERE queue=?1) " \
+    "OR EXISTS(SELECT 1 FROM jobqueue_taken WHERE queue=?1), "    \
+    "(SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1)"
 
-enum { POLL_FIRST_MS = 10, SAFETY_US = 30 * 1000000, QUIET_US = 50000 };
+enum { POLL_FIRST_MS = 10, SAFETY_US = 30 * 1000000, QUIET_US = 50000, FAR_MS = 1000000000 };
 
 /* After a foreign write: microseconds from it at which to look. */
 static const int64_t look_again_us[] = {200, 500, 1000, 2000, 5000, 10000};
 enum { LOOKS = sizeof(look_again_us) / sizeof(look_again_us[0]) };
 
-/* ---- a look
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- a look ---------------------------------------------------------------------------------- */
 
 /* One statement, so one read transaction: a look must be cheap. 1: a job is ready. */
 static int look_at(sqlite_store *store, int64_t queue, int64_t *due_out)
@@ -70,9 +68,7 @@ int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t coun
     return rc;
 }
 
-/* ---- inotify
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- inotify --------------------------------------------------------------------------------- */
 
 void jobq__sqlite_wait_close(sqlite_store *store)
 {
@@ -131,9 +127,7 @@ static changes drain(const sqlite_store *store, int fd)
     return seen;
 }
 
-/* ---- the wait
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- the wait -------------------------------------------------------------------------------- */
 
 typedef struct {
     const jobq_wait *w;
@@ -159,19 +153,25 @@ static int look(sqlite_store *store, waiting *v)
         return rc;
     if (due_ms > 0 && due_ms <= now_ms)
         return 1;
-    v->due_us = due_ms > 0 && due_ms - now_ms < INT64_C(1000000000)
-                    ? now_us + (due_ms - now_ms) * 1000
-                    : INT64_MAX;
+    v->due_us =
+        due_ms > 0 && due_ms - now_ms < FAR_MS ? now_us + (due_ms - now_ms) * 1000 : INT64_MAX;
     v->fruitless = now_us - v->last_look_us > QUIET_US ? 1 : v->fruitless + 1;
     v->last_look_us = now_us;
     return 0;
 }
 
-/* Shortest gap to the next look: none at first, then so that looking stays well below 1 % of a
- * core. */
+/* Shortest gap to the next look: none at first, then so that looking stays well below 1 %
+ * of a core. */
 static int64_t gap_us(const waiting *v)
 {
     return v->fruitless <= 8 ? 0 : v->fruitless <= 40 ? 1000 : 5000;
+}
+
+static int64_t longer_gap(int64_t gap_ms, int64_t most_ms)
+{
+    if (gap_ms * 3 / 2 < most_ms)
+        return gap_ms * 3 / 2;
+    return most_ms > POLL_FIRST_MS ? most_ms : POLL_FIRST_MS;
 }
 
 static void plan_next(const sqlite_store *store, waiting *v)
@@ -180,9 +180,7 @@ static void plan_next(const sqlite_store *store, waiting *v)
 
     if (store->ring_fd < 0) {
         v->look_us = now_us + v->poll_ms * 1000;
-        v->poll_ms = v->poll_ms * 3 / 2 < v->w->poll_ms ? v->poll_ms * 3 / 2
-                     : v->w->poll_ms > POLL_FIRST_MS    ? v->w->poll_ms
-                                                        : POLL_FIRST_MS;
+        v->poll_ms = longer_gap(v->poll_ms, v->w->poll_ms);
         return;
     }
     v->scheduled = v->step < LOOKS;
@@ -196,8 +194,8 @@ static void plan_next(const sqlite_store *store, waiting *v)
 /* While the gap since the last look lasts the ring is not asked. */
 static int poll_once(const sqlite_store *store, const waiting *v, struct pollfd fds[3])
 {
-    int64_t now_us = jobq__clock_mono_us(), until = v->look_us < v->due_us ? v->look_us : v->due_us,
-            left;
+    int64_t now_us = jobq__clock_mono_us(), left;
+    int64_t until = v->look_us < v->due_us ? v->look_us : v->due_us;
     int64_t allowed_us = v->last_look_us + gap_us(v);
     bool ring_masked = now_us < allowed_us;
     struct timespec timeout;
@@ -258,6 +256,15 @@ static int read_signs(sqlite_store *store, waiting *v, const struct pollfd fds[3
 /* One round after a fruitless look. */
 enum { ROUND_AGAIN, ROUND_LOOK, ROUND_WOKEN, ROUND_END, ROUND_DUE };
 
+static int wait_failed(void)
+{
+    if (errno == EINTR)
+        return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "sqlite", EINTR,
+                                      "sqlite: the wait was interrupted");
+    return jobq__error_set_driver(JOBQ_EIO, 0, "sqlite", errno, "sqlite: cannot wait: %s",
+                                  strerror(errno));
+}
+
 static int wait_round(sqlite_store *store, waiting *v)
 {
     struct pollfd fds[3];
@@ -266,10 +273,7 @@ static int wait_round(sqlite_store *store, waiting *v)
     int n = poll_once(store, v, fds), rc;
 
     if (n < 0)
-        return errno == EINTR ? jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "sqlite", EINTR,
-                                                       "sqlite: the wait was interrupted")
-                              : jobq__error_set_driver(JOBQ_EIO, 0, "sqlite", errno,
-                                                       "sqlite: cannot wait: %s", strerror(errno));
+        return wait_failed();
     if (fds[0].revents)
         return ROUND_WOKEN;
     rc = read_signs(store, v, fds, &look_now);
@@ -298,9 +302,9 @@ static int wait_loop(sqlite_store *store, waiting *v)
         while (rc == ROUND_AGAIN);
         if (rc != ROUND_LOOK)
             return rc < 0 ? rc : answers[rc];
+        /* The schedule's last look: what comes from now on begins a new one. */
         if (v->scheduled && v->step == LOOKS && drain(store, store->change_fd).replaced)
-            rc = file_changed(
-                store); /* the schedule's last look: what comes from now on begins a new one */
+            rc = file_changed(store);
         if (rc < 0)
             return rc;
     }
@@ -316,9 +320,7 @@ int jobq__sqlite_wait(void *handle, const jobq_wait *w)
     if (rc < 0)
         return rc;
     if (w->timeout_ms >= 0)
-        v.end_us =
-            jobq__clock_mono_us() +
-            (w->timeout_ms < INT64_C(1000000000) ? w->timeout_ms : INT64_C(1000000000)) * 1000;
+        v.end_us = jobq__clock_mono_us() + (w->timeout_ms < FAR_MS ? w->timeout_ms : FAR_MS) * 1000;
     watch(store);
     drain(store, store->ring_fd);
     if (drain(store, store->change_fd).replaced)

@@ -14,7 +14,7 @@ typedef enum { JOBQ_READY, JOBQ_DELAYED, JOBQ_RESERVED, JOBQ_DONE, JOBQ_DEAD, JO
 JOBQ_API const char *jobq_state_word(jobq_state state);            /* "ready" */
 JOBQ_API int jobq_state_parse(const char *word, jobq_state *state_out); /* JOBQ_EINVAL names the five */
 
-/* ---- one job as it stands ------------------------------------------------------------------------- */
+/* ---- one job as it stands -------------------------------------------------------------------- */
 
 typedef struct jobq_info jobq_info;
 
@@ -43,7 +43,7 @@ JOBQ_API void jobq_info_free(jobq_info *info);
 /* 0, or JOBQ_ENOTFOUND. Searches every queue of the store. @since 0.1 */
 JOBQ_API int jobq_queue_find(jobq_queue *queue, const char *id, size_t n, jobq_info **info_out);
 
-/* ---- lists ---------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 typedef struct jobq_list jobq_list; /* a page of jobq_info */
 JOBQ_API size_t jobq_list_count(const jobq_list *list);
@@ -76,7 +76,7 @@ JOBQ_API int64_t jobq_queue_mend_ids(jobq_queue *queue, int what, const char *co
 JOBQ_API int64_t jobq_queue_mend(jobq_queue *queue, int what, const jobq_filter *filter, bool dry_run, int64_t *skipped_out,
                                  int (*progress)(void *payload, int64_t done), void *payload);
 
-/* ---- counts --------------------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 typedef enum { JOBQ_STAT_READY, JOBQ_STAT_DELAYED, JOBQ_STAT_RESERVED, JOBQ_STAT_DEAD, JOBQ_STAT_BACKLOG,
     JOBQ_STAT_OLDEST_READY_AGE_MS /* -1: nothing ready */, JOBQ_STATS } jobq_stat;

@@ -12,7 +12,7 @@ JOBQ_BEGIN_DECLS
 
 #define JOBQ_MAX_DEPTH 64 /* containers inside one another */
 
-/* ---- writing ------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 typedef struct jobq_writer jobq_writer;
 
@@ -40,7 +40,7 @@ JOBQ_API int jobq_writer_time(jobq_writer *w, int64_t seconds, uint32_t nanoseco
  * was written, or the error that stuck. */
 JOBQ_API int jobq_writer_finish(jobq_writer *w, const void **p_out, size_t *n_out);
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 typedef struct jobq_reader jobq_reader;
 
@@ -85,7 +85,7 @@ JOBQ_API jobq_problem jobq_reader_problem(const jobq_reader *r);
 /* Reads the whole body and throws the values away: 0 or JOBQ_EPAYLOAD / JOBQ_ENOMEM. */
 JOBQ_API int jobq_payload_check(int format, const void *p, size_t n);
 
-/* ---- JSON form (show, --exec, push on the command line; forms in doc/payload.md) --------------------- */
+/* ---- JSON form (show, --exec, push on the command line; forms in doc/payload.md) ------------- */
 
 /* The body as JSON text, NUL-terminated, freed with jobq_text_free. */
 JOBQ_API int jobq_payload_to_json(int format, const void *p, size_t n, char **text_out, size_t *n_out);

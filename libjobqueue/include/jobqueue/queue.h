@@ -29,7 +29,7 @@ JOBQ_API const char *jobq_queue_default(const jobq_queue *queue);    /* option `
 /* Closes the connection now; the next call opens it again. */
 JOBQ_API void jobq_queue_disconnect(jobq_queue *queue);
 
-/* ---- messages: what will be a job ---------------------------------------------------------------- */
+/* ---- messages: what will be a job ------------------------------------------------------------ */
 
 JOBQ_API jobq_message *jobq_message_new(void);
 JOBQ_API void jobq_message_free(jobq_message *m);
@@ -61,7 +61,7 @@ JOBQ_API int jobq_queue_push_many(jobq_queue *queue, jobq_message *const *m, siz
 #define JOBQ_PUSH_CHUNK 500
 #define JOBQ_PUSH_CHUNK_BYTES ((size_t)1 << 20)
 
-/* ---- low level reserve --------------------------------------------------------------------------- */
+/* ---- low level reserve ----------------------------------------------------------------------- */
 
 /* Reserves at most one job from the queues (in order; count 0: the default queue) for lease_ms and does
  * the maintenance that is due. 1: *job_out is the caller's, ended by jobq_job_settle and freed by

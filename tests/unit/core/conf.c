@@ -18,7 +18,7 @@ enum {
     P = JOBQ_SCOPE_PUSH
 };
 
-/* ---- values that are taken ----------------------------------------------------------------- */
+/* ---- values that are taken ------------------------------------------------------------------- */
 
 #define AT(field) offsetof(jobq__settings, field)
 
@@ -151,7 +151,7 @@ static void takes_names_and_moments(void **state)
     jobq_conf_free(push);
 }
 
-/* ---- values that are refused --------------------------------------------------------------- */
+/* ---- values that are refused ----------------------------------------------------------------- */
 
 static const struct {
     int scope;
@@ -249,7 +249,7 @@ static void refuses_numbers_of_the_wrong_kind(void **state)
     jobq_conf_free(p);
 }
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const struct {
     int scope, style;
@@ -306,7 +306,7 @@ static void reads_three_spellings(void **state)
     }
 }
 
-/* ---- sets ---------------------------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
 static void merges_what_was_given(void **state)
 {

@@ -11,7 +11,7 @@
 #include "util/alloc.h"
 #include "util/error.h"
 
-/* ---- forms (rule A1, case B061) ------------------------------------------------------------ */
+/* ---- forms (rule A1, case B061) -------------------------------------------------------------- */
 
 #define TEN "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
@@ -72,7 +72,7 @@ static void checks_forms(void **state)
     free(huge);
 }
 
-/* ---- messages ------------------------------------------------------------------------------ */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void refuses_messages(void **state)
 {
@@ -145,7 +145,7 @@ static void refuses_bodies(void **state)
     free(big);
 }
 
-/* ---- push ---------------------------------------------------------------------------------- */
+/* ---- push ------------------------------------------------------------------------------------ */
 
 static void stores_and_answers(void **state)
 {
@@ -287,7 +287,7 @@ static void carries_nil(void **state)
     jobq_message_free(m);
 }
 
-/* ---- a store that fails -------------------------------------------------------------------- */
+/* ---- a store that fails ---------------------------------------------------------------------- */
 
 static int lose_the_answer(void *store, jobq_push *items, size_t n)
 {

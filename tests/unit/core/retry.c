@@ -644,7 +644,7 @@ static void doubles_up_to_the_cap(void **state)
     assert_int_equal(jobq__backoff_ms(&none, 3), 0);
 }
 
-/* ---- before the start ---------------------------------------------------------------------- */
+/* ---- before the start ------------------------------------------------------------------------ */
 
 static const struct {
     const char *rule;
@@ -746,7 +746,7 @@ static void knows_delicate_jobs(void **state)
     assert_true(jobq__retry_is_delicate(&p, &(jobq_counters){.crashes = 2}));
 }
 
-/* ---- what is in force ---------------------------------------------------------------------- */
+/* ---- what is in force ------------------------------------------------------------------------ */
 
 /* rules B2 and E2: push over handler over worker; retry_until alone lifts the default of tries. */
 static void push_wins_over_handler_over_worker(void **state)

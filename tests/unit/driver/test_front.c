@@ -54,8 +54,8 @@ static int fake_push(void *store, jobq_push *items, size_t n)
     return 0;
 }
 
-/* Refuses the whole exchange when an error text says "bad", or an id says "worst" whatever its
- * texts. */
+/* Refuses the whole exchange when an error text says "bad", or an id says "worst" whatever
+ * its texts. */
 static int fake_exchange(void *store, jobq_exchange *x)
 {
     (void)store;

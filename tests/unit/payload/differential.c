@@ -34,7 +34,7 @@ static size_t below(size_t n)
     return (size_t)(random_u64() >> 33) % n;
 }
 
-/* ---- random bodies ---- */
+/* ---- random bodies --------------------------------------------------------------------------- */
 
 static int64_t random_int(void)
 {
@@ -134,7 +134,7 @@ static void damage(jobq__buf *body)
     }
 }
 
-/* ---- msgpack-c's reading, in the words of body_tokens ---- */
+/* ---- msgpack-c's reading, in the words of body_tokens ---------------------------------------- */
 
 static void add_time(jobq__buf *out, const msgpack_object *o)
 {
@@ -266,7 +266,7 @@ static bool keeps_rules(const msgpack_object *o)
     }
 }
 
-/* ---- comparing ---- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 typedef struct {
     size_t taken, refused;

@@ -56,7 +56,7 @@ JOBQ_API jobq_record *jobq_batch_add(jobq_batch *batch);                        
 JOBQ_API jobq_slice jobq_batch_copy(jobq_batch *batch, const void *p, size_t n);    /* p NULL: no memory */
 JOBQ_API void *jobq_batch_alloc(jobq_batch *batch, size_t n);                       /* aligned, zeroed */
 
-/* ---- push ------------------------------------------------------------------------------------------ */
+/* ---- push ------------------------------------------------------------------------------------ */
 
 typedef struct {
     jobq_slice id, queue, name, header, body, unique;
@@ -69,7 +69,7 @@ typedef struct {
     char holder[129];
 } jobq_push;
 
-/* ---- exchange -------------------------------------------------------------------------------------- */
+/* ---- exchange -------------------------------------------------------------------------------- */
 
 enum {
     JOBQ_OP_DONE,      /* gone (keep_ms > 0: kept as done so long) */
@@ -106,7 +106,7 @@ typedef struct {
     bool settled;                /* when the call fails: were the settlements made durable before? */
 } jobq_exchange;
 
-/* ---- the worker's lease ---------------------------------------------------------------------------- */
+/* ---- the worker's lease ---------------------------------------------------------------------- */
 
 typedef struct {
     jobq_slice worker;
@@ -128,7 +128,7 @@ typedef struct jobq_worker_record {
 } jobq_worker_record;
 JOBQ_API jobq_worker_record *jobq_batch_add_worker(jobq_batch *batch);
 
-/* ---- waiting, maintenance, looking ----------------------------------------------------------------- */
+/* ---- waiting, maintenance, looking ----------------------------------------------------------- */
 
 enum { JOBQ_WAIT_TIMEOUT = 0, JOBQ_WAIT_JOBS = 1 /* look: something may be ready or due */, JOBQ_WAIT_WOKEN = 2 /* wake_fd is readable */ };
 
@@ -179,7 +179,7 @@ typedef struct {
     int *results;            /* answers: 0, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique key is held) */
 } jobq_mending;
 
-/* ---- opening ---------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *scheme;                 /* "sqlite" */
