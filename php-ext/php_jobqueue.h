@@ -78,7 +78,7 @@ typedef struct {
     php_jobq_handler *handlers; /* in the order in which the library knows them */
     uint32_t handler_count, handler_room;
     zval resolver, middleware, listeners;
-    int exit_status; /* what user code called exit with, inline */
+    int exit_status;     /* what user code called exit with, inline */
     bool child, started; /* started: child.started was fired in this process, inline */
     zend_object std;
 } php_jobq_worker;
@@ -274,7 +274,7 @@ struct php_jobq_attempt {
     zend_class_entry *as_job; /* build the handler's object from the payload */
     bool has_handler, misfit; /* misfit: the payload fits no constructor parameter */
     bool settled;
-    int interrupt; /* JOBQ_INTERRUPT_* that was thrown into it */
+    int interrupt;        /* JOBQ_INTERRUPT_* that was thrown into it */
     bool exited, decided; /* exited: user code called exit() */
     jobq_ending ending;
     int64_t delay_ms;

@@ -38,7 +38,7 @@ $say = fn ($job, $payload) => note($dsn, "    run $job->name " . json_encode($pa
 foreach (['plain', 'changed', 'skipped', 'vetoed', 'unwanted'] as $name) {
     $worker->handle($name, $say);
 }
-$worker->handle('released', fn (Job $job) => $job->release(0.5) ?? $job->defer(fn () => note($dsn, '    cleanup')));
+$worker->handle('released', fn (Job $job) => $job->release(30) ?? $job->defer(fn () => note($dsn, '    cleanup')));
 $worker->handle('defers', function (Job $job) use ($dsn) {
     foreach ([1, 2] as $i) {
         $job->defer(fn () => note($dsn, "    cleanup $i"));
@@ -86,7 +86,7 @@ job.exception unwanted not this one
 job.processing released
   outer in released
   outer out null
-job.released released 0.5
+job.released released 30
     cleanup
 job.processing defers
   outer in defers
