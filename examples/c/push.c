@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pushes one job from C: push DSN NUMBER. Build: cc push.c $(pkg-config --cflags --libs libjobqueue).
+ * Pushes one job from C: push DSN NUMBER. Build: cc push.c $(pkg-config --cflags --libs
+ * libjobqueue).
  */
 #include <jobqueue/jobqueue.h>
 #include <stdio.h>

@@ -24,20 +24,24 @@ static const struct {
 enum { STATS_COLUMNS = sizeof(stats_columns) / sizeof(stats_columns[0]) };
 
 /* Everything is asked for before the first byte is printed, so that a failure leaves no half
- * document. */
-static int collect_stats(jobq__cli *cli, const jobq__words_given *queues, stats_row **rows_out)
+ * document; NULL and the exit code when it cannot be had. */
+static stats_row *collect_stats(jobq__cli *cli, const jobq__words_given *queues, int *code_out)
 {
     stats_row *rows = jobq__arena_alloc(&cli->arena, (queues->count + 1) * sizeof(*rows));
 
-    if (!rows)
-        return jobq__cli_usage(cli, "out of memory");
+    if (!rows) {
+        *code_out = jobq__cli_usage(cli, "out of memory");
+        return NULL;
+    }
     for (size_t i = 0; i < queues->count; i++) {
         rows[i].queue = queues->items[i];
-        if (jobq_queue_stats(cli->queue, rows[i].queue, strlen(rows[i].queue), rows[i].values) < 0)
-            return jobq__cli_fail(cli);
+        if (jobq_queue_stats(cli->queue, rows[i].queue, strlen(rows[i].queue), rows[i].values) <
+            0) {
+            *code_out = jobq__cli_fail(cli);
+            return NULL;
+        }
     }
-    *rows_out = rows;
-    return 0;
+    return rows;
 }
 
 static void print_stats_json(const stats_row *rows, size_t n)
@@ -83,10 +87,10 @@ static void print_stats(jobq__cli *cli, const stats_row *rows, size_t n)
 
 static int stats_of(jobq__cli *cli, const jobq__words_given *queues)
 {
-    stats_row *rows = NULL;
-    int code = collect_stats(cli, queues, &rows);
+    int code = 0;
+    const stats_row *rows = collect_stats(cli, queues, &code);
 
-    if (code)
+    if (!rows)
         return code;
     if (cli->given.json && !cli->given.quiet)
         print_stats_json(rows, queues->count);

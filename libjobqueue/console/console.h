@@ -29,7 +29,7 @@ enum {
     JOBQ__ON_CONTEXT = 32,
     JOBQ__ON_WORK = 64, /* queue=LIST daemon, and the front end's source */
     JOBQ__ON_RAW = 256,
-    JOBQ__ON_MAN = 128  /* hidden */
+    JOBQ__ON_MAN = 128 /* hidden */
 };
 
 typedef struct {

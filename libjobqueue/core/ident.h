@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ids: UUIDv7 text for jobs (RFC 9562, section 5.7, with a counter so that one process's ids ascend), and
- * host:pid:random for workers.
+ * Ids: UUIDv7 text for jobs (RFC 9562, section 5.7, with a counter so that one process's ids
+ * ascend), and host:pid:random for workers.
  */
 #ifndef JOBQ_CORE_IDENT_H
 #define JOBQ_CORE_IDENT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of a job in hand. Who gave it out (a queue's reserve, the inline loop, a child of a pool, an event)
- * plugs in the operations; the accessors of job.h serve all four alike.
+ * Inside of a job in hand. Who gave it out (a queue's reserve, the inline loop, a child of a pool,
+ * an event) plugs in the operations; the accessors of job.h serve all four alike.
  */
 #ifndef JOBQ_CORE_JOB_H
 #define JOBQ_CORE_JOB_H
@@ -25,35 +25,38 @@ typedef struct {
 struct jobq_job {
     const jobq__job_ops *ops; /* NULL: cannot be settled (events) */
     void *giver;
-    jobq__arena arena;        /* holds the texts below unless they are borrowed from a ring */
+    jobq__arena arena; /* holds the texts below unless they are borrowed from a ring */
     char id[JOBQ__ID_SIZE];
     jobq_slice queue, name, body, header_bytes; /* queue and name are NUL-terminated */
     jobq__header header;
-    int header_problem;       /* 0, JOBQ_EPAYLOAD, JOBQ_EUNSUPPORTED from reading the header */
+    int header_problem; /* 0, JOBQ_EPAYLOAD, JOBQ_EUNSUPPORTED from reading the header */
     jobq_counters counters;
     jobq_lease_token token;
     int64_t fence, enqueued_at_ms, base_at_ms;
     int32_t version;
     uint8_t priority;
     jobq__policy policy;
-    int64_t taken_at_ms;      /* store clock when it was handed out */
-    int64_t taken_mono_ms;    /* the same moment by our clock */
-    int64_t started_mono_ms;  /* the handler's start, 0 = not yet */
-    jobq__fault fault;        /* set_error: points into fault_arena */
+    int64_t taken_at_ms;     /* store clock when it was handed out */
+    int64_t taken_mono_ms;   /* the same moment by our clock */
+    int64_t started_mono_ms; /* the handler's start, 0 = not yet */
+    jobq__fault fault;       /* set_error: points into fault_arena */
     jobq__arena fault_arena;
     bool settled;
     jobq_ending ending;
 };
 
-/* Fills a job from a record; texts are copied into the job's arena. Reads the header (header_problem says how
- * that went) and makes the policy from worker and handler settings (each may be NULL). JOBQ_ENOMEM. */
-int jobq__job_fill(jobq_job *job, const jobq_record *record, const jobq_conf *worker, const jobq_conf *handler, int64_t now_ms);
+/* Fills a job from a record; texts are copied into the job's arena. Reads the header
+ * (header_problem says how that went) and makes the policy from worker and handler settings (each
+ * may be NULL). JOBQ_ENOMEM. */
+int jobq__job_fill(jobq_job *job, const jobq_record *record, const jobq_conf *worker,
+                   const jobq_conf *handler, int64_t now_ms);
 /* Ready for the next one: keeps memory. */
 void jobq__job_reset(jobq_job *job);
 void jobq__job_release_memory(jobq_job *job);
 
-/* From a verdict to a settlement. `error` and `entry` are buffers that must outlive it: written when the
- * ending is one that leaves a trace in the history. errors_class_only: option `errors` = class. */
+/* From a verdict to a settlement. `error` and `entry` are buffers that must outlive it: written
+ * when the ending is one that leaves a trace in the history. errors_class_only: option `errors` =
+ * class. */
 void jobq__job_settlement(const jobq_job *job, const jobq__verdict *verdict, jobq_settlement *out);
 
 #endif

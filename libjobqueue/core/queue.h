@@ -11,17 +11,29 @@
 #include "driver/driver.h"
 
 /* Local counters (rule N2), same order as the names in queue.c. */
-#define JOBQ__COUNTER_LIST(X)                                                                      \
-    X(PUSHED, "pushed") X(PUSH_REJECTED, "push_rejected") X(STORE_FAILURES, "store_failures")      \
-    X(LEASE_REJECTED, "lease_rejected") X(RECEIVED, "received") X(DONE, "done") X(FAILED, "failed") \
-    X(RETRIED, "retried") X(RELEASED, "released") X(TIMED_OUT, "timed_out") X(CRASHED, "crashed")  \
-    X(GIVEN_BACK, "given_back") X(CLEANUP_FAILED, "cleanup_failed") X(DRAIN_EXPIRED, "drain_expired") \
-    X(RESULTS_LOST, "results_lost") X(DEAD, "dead")
+#define JOBQ__COUNTER_LIST(X)           \
+    X(PUSHED, "pushed")                 \
+    X(PUSH_REJECTED, "push_rejected")   \
+    X(STORE_FAILURES, "store_failures") \
+    X(LEASE_REJECTED, "lease_rejected") \
+    X(RECEIVED, "received")             \
+    X(DONE, "done")                     \
+    X(FAILED, "failed")                 \
+    X(RETRIED, "retried")               \
+    X(RELEASED, "released")             \
+    X(TIMED_OUT, "timed_out")           \
+    X(CRASHED, "crashed")               \
+    X(GIVEN_BACK, "given_back")         \
+    X(CLEANUP_FAILED, "cleanup_failed") \
+    X(DRAIN_EXPIRED, "drain_expired")   \
+    X(RESULTS_LOST, "results_lost")     \
+    X(DEAD, "dead")
 #define JOBQ__COUNTER_ENUM(name, word) JOBQ__COUNT_##name,
 enum { JOBQ__COUNTER_LIST(JOBQ__COUNTER_ENUM) JOBQ__COUNTERS };
 extern const char *const jobq__counter_words[JOBQ__COUNTERS];
 
-/* A worker record made for jobq_queue_reserve that holds no job at the moment: the next one takes it over. */
+/* A worker record made for jobq_queue_reserve that holds no job at the moment: the next one takes
+ * it over. */
 typedef struct {
     char id[JOBQ__WORKER_ID_SIZE]; /* "" = none */
     int64_t lease_ms, until_mono_ms;

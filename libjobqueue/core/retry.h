@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What becomes of a job: the whole policy of rules C4, C5, D, E and F2, as pure functions over numbers.
- * Nothing here does I/O or knows a store; time and chance come in as arguments.
+ * What becomes of a job: the whole policy of rules C4, C5, D, E and F2, as pure functions over
+ * numbers. Nothing here does I/O or knows a store; time and chance come in as arguments.
  */
 #ifndef JOBQ_CORE_RETRY_H
 #define JOBQ_CORE_RETRY_H
@@ -13,54 +13,65 @@
 #include "payload/envelope.h"
 
 /* Reasons of death; stable words (jobq__reason_word). Stored as numbers: never renumber. */
-#define JOBQ__REASON_LIST(X)                                                                       \
-    X(1, ATTEMPTS_EXHAUSTED, "attempts_exhausted") X(2, TIMED_OUT, "timed_out") X(3, CRASHED, "crashed") \
-    X(4, DEADLINE_PASSED, "deadline_passed") X(5, EXPIRED, "expired") X(6, UNDECODABLE, "undecodable")   \
-    X(7, UNKNOWN_NAME, "unknown_name") X(8, UNSUPPORTED_VERSION, "unsupported_version")            \
-    X(9, FAILED_BY_HANDLER, "failed_by_handler") X(10, NOT_RETRYABLE, "not_retryable")             \
-    X(11, CANCELLED, "cancelled") X(12, RELEASED_TOO_OFTEN, "released_too_often")
+#define JOBQ__REASON_LIST(X)                         \
+    X(1, ATTEMPTS_EXHAUSTED, "attempts_exhausted")   \
+    X(2, TIMED_OUT, "timed_out")                     \
+    X(3, CRASHED, "crashed")                         \
+    X(4, DEADLINE_PASSED, "deadline_passed")         \
+    X(5, EXPIRED, "expired")                         \
+    X(6, UNDECODABLE, "undecodable")                 \
+    X(7, UNKNOWN_NAME, "unknown_name")               \
+    X(8, UNSUPPORTED_VERSION, "unsupported_version") \
+    X(9, FAILED_BY_HANDLER, "failed_by_handler")     \
+    X(10, NOT_RETRYABLE, "not_retryable")            \
+    X(11, CANCELLED, "cancelled")                    \
+    X(12, RELEASED_TOO_OFTEN, "released_too_often")
 #define JOBQ__REASON_ENUM(value, name, word) JOBQ__REASON_##name = (value),
 enum { JOBQ__REASON_NONE = 0, JOBQ__REASON_LIST(JOBQ__REASON_ENUM) };
-const char *jobq__reason_word(int reason);            /* "" for none */
-int jobq__reason_parse(const char *word);             /* 0: no such word */
+const char *jobq__reason_word(int reason); /* "" for none */
+int jobq__reason_parse(const char *word);  /* 0: no such word */
 
-/* What is in force for one job: push over handler over worker. Plain data: lives in shared memory. */
+/* What is in force for one job: push over handler over worker. Plain data: lives in shared
+ * memory. */
 typedef struct {
-    int64_t tries, timeout_ms, timeout_grace_ms, max_crashes, max_exceptions, max_releases, keep_done_ms, unknown_for_ms;
+    int64_t tries, timeout_ms, timeout_grace_ms, max_crashes, max_exceptions, max_releases,
+        keep_done_ms, unknown_for_ms;
     int64_t retry_until_at_ms, expires_at_ms; /* store clock, 0 = none */
     bool fail_on_timeout, drop_expired, tries_given;
     jobq__backoff backoff;
     double jitter;
 } jobq__policy;
 
-/* handler and header may be NULL. retry_until given alone (no tries given anywhere but the default) lifts
- * the default of tries (rule E2). */
-void jobq__policy_make(jobq__policy *policy, const jobq_conf *worker, const jobq_conf *handler, const jobq__header *header,
-                       int64_t base_at_ms);
+/* handler and header may be NULL. retry_until given alone (no tries given anywhere but the default)
+ * lifts the default of tries (rule E2). */
+void jobq__policy_make(jobq__policy *policy, const jobq_conf *worker, const jobq_conf *handler,
+                       const jobq__header *header, int64_t base_at_ms);
 
 enum { JOBQ__START_RUN, JOBQ__START_DEAD, JOBQ__START_DROP };
 /* Before the handler starts: do the job's limits still allow it? DEAD sets *reason_out. */
-int jobq__retry_may_start(const jobq__policy *policy, const jobq_counters *counters, int64_t now_ms, int *reason_out);
-/* Is this its last try, or was it lost before: then only an idle child may get it (mechanisms: blame). */
+int jobq__retry_may_start(const jobq__policy *policy, const jobq_counters *counters, int64_t now_ms,
+                          int *reason_out);
+/* Is this its last try, or was it lost before: then only an idle child may get it (mechanisms:
+ * blame). */
 bool jobq__retry_is_delicate(const jobq__policy *policy, const jobq_counters *counters);
 
 /* An attempt's end, judged. */
 typedef struct {
     jobq_ending ending;
-    int64_t delay_ms;      /* asked for (RELEASED, RetryAfter); -1 = none */
+    int64_t delay_ms;       /* asked for (RELEASED, RetryAfter); -1 = none */
     bool cancelled_cleanup; /* reserved, false */
     bool name_is_announced; /* UNKNOWN_*: a live worker of that queue announces it */
 } jobq__end;
 
 typedef struct {
-    uint8_t op, reason;     /* JOBQ_OP_*, JOBQ__REASON_* */
+    uint8_t op, reason; /* JOBQ_OP_*, JOBQ__REASON_* */
     int64_t delay_ms, keep_ms;
     jobq_counters counters; /* the new ones */
 } jobq__verdict;
 
 /* now_ms: store clock; unit: 0 <= u < 1 from util/rng.h for the jitter. */
-void jobq__retry_judge(const jobq__policy *policy, const jobq_counters *counters, const jobq__end *end, int64_t now_ms,
-                       double unit, jobq__verdict *out);
+void jobq__retry_judge(const jobq__policy *policy, const jobq_counters *counters,
+                       const jobq__end *end, int64_t now_ms, double unit, jobq__verdict *out);
 /* The k-th failure's waiting time without jitter, k >= 1. */
 int64_t jobq__backoff_ms(const jobq__backoff *backoff, int64_t k);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options as typed values. core/conf_table.c has one row per option, with the offset of its field here;
- * nothing else knows names or ranges. Spans in milliseconds.
+ * Options as typed values. core/conf_table.c has one row per option, with the offset of its field
+ * here; nothing else knows names or ranges. Spans in milliseconds.
  */
 #ifndef JOBQ_CORE_SETTINGS_H
 #define JOBQ_CORE_SETTINGS_H
@@ -14,7 +14,7 @@ enum { JOBQ__BACKOFF_MAX = 16 };
 
 /* The waiting times after failures. exponential: base_ms doubled per failure, at most cap_ms. */
 typedef struct {
-    uint8_t count;       /* entries of list; 0 with exponential */
+    uint8_t count; /* entries of list; 0 with exponential */
     bool exponential;
     int64_t list_ms[JOBQ__BACKOFF_MAX]; /* list_ms[0] = base, list_ms[1] = cap when exponential */
 } jobq__backoff;
@@ -42,18 +42,21 @@ typedef struct {
     jobq__backoff backoff;
     double jitter;
     jobq__names dont_retry;
-    int maps;            /* handler: 0 array, 1 object (PHP) */
+    int maps; /* handler: 0 array, 1 object (PHP) */
     /* worker */
-    int64_t processes, timeout_grace_ms, lease_ms, sleep_ms, rest_ms, max_jobs, max_time_ms, memory_mb, recycle_jobs,
-        recycle_time_ms, stop_when_empty_for_ms, drain_ms, max_reserve_failures, unknown_for_ms, prefetch; /* prefetch -1 = auto */
+    int64_t processes, timeout_grace_ms, lease_ms, sleep_ms, rest_ms, max_jobs, max_time_ms,
+        memory_mb, recycle_jobs,
+        /* prefetch -1 = auto */
+        recycle_time_ms, stop_when_empty_for_ms, drain_ms, max_reserve_failures, unknown_for_ms,
+        prefetch;
     bool stop_when_empty, once, verbose;
-    int errors;          /* 0 full, 1 class */
+    int errors; /* 0 full, 1 class */
     char *name, *output, *ready_file;
     /* push */
     int64_t delay_ms, at_ms, priority, version;
     char *id, *unique;
     jobq__moment retry_until, expires;
-    int on_expire;       /* 0 dead, 1 drop */
+    int on_expire; /* 0 dead, 1 drop */
 } jobq__settings;
 
 /* given[offset of a field] = 1: that option was given. Texts and names lie in the arena. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The envelope header: what travels beside the body and is not a plain field of the store: the body's
- * format, the options given at push, the context. Layout in doc/payload.md:
+ * The envelope header: what travels beside the body and is not a plain field of the store: the
+ * body's format, the options given at push, the context. Layout in doc/payload.md:
  *
  *     byte 0  protocol version (1)      a newer one is parked, never dead
  *     byte 1  body format: 'm' msgpack, 'j' JSON
  *     rest    nothing, or one msgpack map (or JSON object) of options and context
  *
- * An absent or empty header means version 1, msgpack, nothing more. Unknown keys of the map are kept by
- * never rewriting a header.
+ * An absent or empty header means version 1, msgpack, nothing more. Unknown keys of the map are
+ * kept by never rewriting a header.
  */
 #ifndef JOBQ_PAYLOAD_ENVELOPE_H
 #define JOBQ_PAYLOAD_ENVELOPE_H
@@ -38,8 +38,8 @@ typedef struct {
 
 /* Appends the header's bytes; the shortest form when nothing but the format is set. JOBQ_ENOMEM. */
 int jobq__envelope_write(jobq__buf *out, const jobq__header *h);
-/* Reads one; context slices point into `bytes` or the arena. JOBQ_EUNSUPPORTED: a newer protocol version;
- * JOBQ_EPAYLOAD: malformed. The format is set whenever byte 1 could be read. */
+/* Reads one; context slices point into `bytes` or the arena. JOBQ_EUNSUPPORTED: a newer protocol
+ * version; JOBQ_EPAYLOAD: malformed. The format is set whenever byte 1 could be read. */
 int jobq__envelope_read(jobq_slice bytes, jobq__arena *arena, jobq__header *h_out);
 
 #endif

@@ -49,15 +49,22 @@ static void push_frame(json_printer *j, const jobq_token *t)
 
 /* ---- first reading: which maps need "$map" --------------------------------------------------- */
 
+/* Whether this key keeps its map from being written as an object. */
+static bool needs_pairs(const json_frame *f, const jobq_token *key)
+{
+    bool alone = f->left == 2 && !f->begun;
+
+    return key->kind != JOBQ_STR ||
+           (alone && jobq__json_form(key->as.text.p, key->as.text.n) != JOBQ__FORM_NONE);
+}
+
 static void mark_token(json_printer *j, const jobq_token *t)
 {
     json_frame *f = top_frame(j);
-    bool alone = f && !f->list && f->left == 2 && !f->begun;
 
-    if (t->key && (t->kind != JOBQ_STR || (alone && jobq__json_form(t->as.text.p, t->as.text.n))) &&
-        !j->marks.failed)
-        j->marks.p[f->map] = AS_PAIRS;
     if (f) {
+        if (t->key && f->map < j->marks.n && needs_pairs(f, t))
+            j->marks.p[f->map] = AS_PAIRS;
         f->left--;
         f->begun = true;
     }

@@ -192,7 +192,7 @@ static int form_double(jobq_reader *r, const text_value *text, jobq_token *t, si
 /* {"$bytes": TEXT} and its like, behind the key. */
 static int take_text_form(jobq_reader *r, jobq_token *t, int form)
 {
-    text_value text;
+    text_value text = {0};
     size_t at;
     int rc = expect(r, ':', "a ':' is missing behind an object's key");
 
@@ -228,7 +228,7 @@ static int take_object(jobq_reader *r, jobq_token *t, size_t at)
 {
     uint32_t count = next_count(r);
     size_t inside = ++r->at;
-    text_value key;
+    text_value key = {0};
     int form = JOBQ__FORM_NONE, rc;
 
     if (count == 1) {
@@ -249,7 +249,7 @@ static int take_object(jobq_reader *r, jobq_token *t, size_t at)
 
 static int take_value(jobq_reader *r, jobq_token *t)
 {
-    text_value text;
+    text_value text = {0};
     size_t at;
     int rc;
 

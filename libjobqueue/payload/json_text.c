@@ -176,7 +176,7 @@ static int shortest_digits(double value, char text[32], size_t *n_out)
         for (const char *c = printed; *c != 'e'; c++)
             if (*c >= '0' && *c <= '9')
                 text[n++] = *c;
-        exponent = atoi(strchr(printed, 'e') + 1);
+        exponent = (int)strtol(strchr(printed, 'e') + 1, NULL, 10);
         snprintf(plain, sizeof(plain), "%.*se%d", (int)n, text, exponent - precision);
         if (precision == 16 || strtod(plain, NULL) == value)
             break;

@@ -221,13 +221,13 @@ static void put_uint(jobq_token *t, uint64_t value)
     }
 }
 
-/* Extends the sign of a number of `width` bytes. */
+/* Extends the sign of a number of 1 to 8 bytes. */
 static void put_int(jobq_token *t, uint64_t value, size_t width)
 {
-    int unused = 64 - 8 * (int)width;
+    uint64_t sign = UINT64_C(0x80) << (8 * (width - 1) & 63);
 
     t->kind = JOBQ_INT;
-    t->as.integer = (int64_t)(value << unused) >> unused;
+    t->as.integer = (int64_t)((value ^ sign) - sign);
 }
 
 static void put_float(jobq_token *t, uint64_t bits, size_t width)

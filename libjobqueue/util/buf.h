@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A growing byte buffer with a sticky out-of-memory mark, and an arena of chunks that is freed as a whole.
+ * A growing byte buffer with a sticky out-of-memory mark, and an arena of chunks that is freed as a
+ * whole.
  */
 #ifndef JOBQ_UTIL_BUF_H
 #define JOBQ_UTIL_BUF_H
@@ -11,7 +12,7 @@ typedef struct {
     char *p;
     size_t n, cap;
     bool failed; /* an allocation failed: contents are cut */
-} jobq__buf; /* zero-initialise */
+} jobq__buf;     /* zero-initialise */
 
 bool jobq__buf_reserve(jobq__buf *b, size_t more); /* false: out of memory, mark set */
 void jobq__buf_add(jobq__buf *b, const void *p, size_t n);
@@ -29,7 +30,7 @@ typedef struct {
 
 void *jobq__arena_alloc(jobq__arena *a, size_t n); /* 16-byte aligned, zeroed; NULL: no memory */
 void *jobq__arena_copy(jobq__arena *a, const void *p, size_t n); /* NUL added behind */
-void jobq__arena_reset(jobq__arena *a); /* keeps one ordinary chunk */
+void jobq__arena_reset(jobq__arena *a);                          /* keeps one ordinary chunk */
 void jobq__arena_free(jobq__arena *a);
 
 #endif

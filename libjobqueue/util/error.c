@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread's error record and the code table. Nothing here allocates, so recording an error cannot fail.
+ * The thread's error record and the code table. Nothing here allocates, so recording an error
+ * cannot fail.
  */
 #include "util/error.h"
 
@@ -110,7 +111,8 @@ int jobq__error_set_subject(int code, const char *subject, size_t n, const char 
     return code;
 }
 
-int jobq__error_set_driver(int code, int flags, const char *driver, int64_t native, const char *fmt, ...)
+int jobq__error_set_driver(int code, int flags, const char *driver, int64_t native, const char *fmt,
+                           ...)
 {
     va_list ap;
 

@@ -33,7 +33,10 @@ void jobq__fd_drain(int fd)
 int jobq__fd_wait(int fd, int64_t timeout_ms)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    int n = poll(&p, fd >= 0 ? 1 : 0, timeout_ms < 0 ? -1 : timeout_ms > 3600000 ? 3600000 : (int)timeout_ms);
+    int n = poll(&p, fd >= 0 ? 1 : 0,
+                 timeout_ms < 0         ? -1
+                 : timeout_ms > 3600000 ? 3600000
+                                        : (int)timeout_ms);
 
     return n > 0 ? 1 : n;
 }
@@ -53,5 +56,6 @@ bool jobq__fd_is(int fd, const jobq__fd_identity *identity)
 {
     jobq__fd_identity now;
 
-    return jobq__fd_identify(fd, &now) && now.device == identity->device && now.inode == identity->inode;
+    return jobq__fd_identify(fd, &now) && now.device == identity->device &&
+           now.inode == identity->inode;
 }

@@ -17,8 +17,11 @@ void jobq__fd_ring(int fd);
 void jobq__fd_drain(int fd);
 /* 1 readable, 0 deadline (timeout_ms; -1 = none), -1 errno (EINTR too). */
 int jobq__fd_wait(int fd, int64_t timeout_ms);
-/* Identity of what the descriptor points to, to notice that a handler closed and reused the number. */
-typedef struct { uint64_t device, inode; } jobq__fd_identity;
+/* Identity of what the descriptor points to, to notice that a handler closed and reused the
+ * number. */
+typedef struct {
+    uint64_t device, inode;
+} jobq__fd_identity;
 bool jobq__fd_identify(int fd, jobq__fd_identity *out);
 bool jobq__fd_is(int fd, const jobq__fd_identity *identity);
 

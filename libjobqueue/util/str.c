@@ -34,7 +34,10 @@ size_t jobq__utf8_step(const char *p, size_t n)
         return 0;
     if (s[0] < 0x80)
         return 1;
-    len = s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
+    len = s[0] >= 0xc2 && s[0] <= 0xdf   ? 2
+          : (s[0] & 0xf0) == 0xe0        ? 3
+          : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+                                         : 0;
     if (len == 0 || n < len)
         return 0;
     second_range(s[0], &low, &high);
@@ -46,22 +49,23 @@ size_t jobq__utf8_step(const char *p, size_t n)
     return len;
 }
 
+static bool eight_are_ascii(const char *p, size_t n)
+{
+    uint64_t eight;
+
+    if (n < sizeof(eight))
+        return false;
+    memcpy(&eight, p, sizeof(eight));
+    return !(eight & UINT64_C(0x8080808080808080));
+}
+
 bool jobq__utf8_valid(const char *p, size_t n)
 {
     size_t i = 0;
 
     while (i < n) {
-        size_t step;
-        uint64_t eight;
+        size_t step = eight_are_ascii(p + i, n - i) ? 8 : jobq__utf8_step(p + i, n - i);
 
-        if (n - i >= 8) {
-            memcpy(&eight, p + i, 8);
-            if (!(eight & 0x8080808080808080u)) {
-                i += 8;
-                continue;
-            }
-        }
-        step = jobq__utf8_step(p + i, n - i);
         if (step == 0)
             return false;
         i += step;
@@ -204,7 +208,8 @@ static size_t distance(const char *a, const char *b)
     return row[nb];
 }
 
-const char *jobq__str_nearest(const char *word, const char *(*next)(void *payload, size_t i), void *payload)
+const char *jobq__str_nearest(const char *word, const char *(*next)(void *payload, size_t i),
+                              void *payload)
 {
     const char *best = NULL, *candidate;
     size_t best_distance = strlen(word) / 3 + 2;

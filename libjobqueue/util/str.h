@@ -13,18 +13,20 @@ size_t jobq__utf8_step(const char *p, size_t n);
 /* The longest prefix of at most `max` bytes that does not cut a character. */
 size_t jobq__utf8_cut(const char *p, size_t n, size_t max);
 
-/* Copies for display: at most size - 1 bytes and NUL, never a cut character; control characters become
- * spaces, bytes that are not UTF-8 become '?'. Returns the length. */
+/* Copies for display: at most size - 1 bytes and NUL, never a cut character; control characters
+ * become spaces, bytes that are not UTF-8 become '?'. Returns the length. */
 size_t jobq__str_one_line(char *out, size_t size, const char *p, size_t n);
-/* Copies text that is kept: newlines and tabs stay, other control characters (NUL too) become "\x00" forms,
- * bytes that are not UTF-8 too. */
+/* Copies text that is kept: newlines and tabs stay, other control characters (NUL too) become
+ * "\x00" forms, bytes that are not UTF-8 too. */
 size_t jobq__str_visible(char *out, size_t size, const char *p, size_t n);
 
 /* The whole text as a number, or false: no blanks, no sign but '-', no hex, no overflow, no NaN. */
 bool jobq__str_int(const char *p, size_t n, int64_t *out);
 bool jobq__str_double(const char *p, size_t n, double *out);
 
-/* The candidate nearest to `word`, NULL when none is near. `next` gives the i-th candidate, NULL past the end. */
-const char *jobq__str_nearest(const char *word, const char *(*next)(void *payload, size_t i), void *payload);
+/* The candidate nearest to `word`, NULL when none is near. `next` gives the i-th candidate, NULL
+ * past the end. */
+const char *jobq__str_nearest(const char *word, const char *(*next)(void *payload, size_t i),
+                              void *payload);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A child of the pool: how it starts, the step API over its job ring, when it asks to be replaced, how it
- * leaves. No library frame lies below a handler, and a process that a handler forked (rule D7, case B052)
- * touches nothing here.
+ * A child of the pool: how it starts, the step API over its job ring, when it asks to be replaced,
+ * how it leaves. No library frame lies below a handler, and a process that a handler forked (rule
+ * D7, case B052) touches nothing here.
  */
 #include "worker/child.h"
 
@@ -24,8 +24,8 @@ enum { IDLE_LOOK_MS = 1000, MEASURE_EVERY_MS = 250, OOM_SCORE_MORE = 200 };
 
 /* ---- telling the others ---------------------------------------------------------------------- */
 
-/* A handler may have closed the pipe and opened something else under its number: the dispatcher looks every
- * 50 ms then (rule D7). */
+/* A handler may have closed the pipe and opened something else under its number: the dispatcher
+ * looks every 50 ms then (rule D7). */
 static void ring_bell(int fd, const jobq__fd_identity *identity)
 {
     if (jobq__fd_is(fd, identity))
@@ -76,7 +76,8 @@ void jobq__child_fatal(jobq_worker *worker, const char *text, size_t n)
 
 /* ---- when to be replaced (rule G1: memory, recycle_jobs, recycle_time) ----------------------- */
 
-/* Private memory in MB when it is over the limit, else 0. Looked at no oftener than four times a second. */
+/* Private memory in MB when it is over the limit, else 0. Looked at no oftener than four times a
+ * second. */
 static int64_t measure_memory(const jobq_worker *worker, int64_t now_ms)
 {
     struct jobq__child *child = worker->child;
@@ -115,8 +116,10 @@ static bool survive_start(jobq_worker *worker)
     char text[160];
 
     if (mb > 0) {
-        int n = snprintf(text, sizeof(text), "the child has %lld MB of private memory before its first job; memory allows %lld",
-                         (long long)mb, (long long)worker->run_conf->s.memory_mb);
+        int n = snprintf(
+            text, sizeof(text),
+            "the child has %lld MB of private memory before its first job; memory allows %lld",
+            (long long)mb, (long long)worker->run_conf->s.memory_mb);
 
         jobq__child_retire(worker, text, (size_t)n);
         return false;
@@ -129,7 +132,8 @@ static bool survive_start(jobq_worker *worker)
 
 /* ---- the step API ---------------------------------------------------------------------------- */
 
-/* Unstarted jobs stay where they are while the worker stops or pauses: the dispatcher takes them back. */
+/* Unstarted jobs stay where they are while the worker stops or pauses: the dispatcher takes them
+ * back. */
 static bool may_begin(const jobq_worker *worker)
 {
     const jobq__words *words = worker->shared.words;
@@ -167,7 +171,8 @@ static int take_message(jobq_worker *worker, jobq_job **job_out, jobq_event **ev
         m = jobq__ring_look(&slot->jobs, jobq__slot_base(slot), &cursor, &n);
         if (!m)
             return 0;
-        if (m->kind == JOBQ__MSG_JOB && jobq__slot_record(slot, m->handout) == JOBQ__GIVEN && !may_begin(worker))
+        if (m->kind == JOBQ__MSG_JOB && jobq__slot_record(slot, m->handout) == JOBQ__GIVEN &&
+            !may_begin(worker))
             return 0;
         hold_message(child, m, cursor);
         if (m->kind == JOBQ__MSG_EVENT) {
@@ -207,7 +212,8 @@ int jobq__child_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event
     int rc;
 
     if (worker->stamp != jobq__process_stamp())
-        return jobq__error_set(JOBQ_EFORKED, "this process was forked by a handler and is no child of the worker");
+        return jobq__error_set(
+            JOBQ_EFORKED, "this process was forked by a handler and is no child of the worker");
     if (child->number)
         return jobq__error_set(JOBQ_EINVAL, "job %s is not settled yet", worker->job.id);
     jobq__child_release_message(child);
@@ -249,7 +255,8 @@ static void raise_oom_score(void)
 
     if (n > 0 && jobq__str_int(text, strcspn(text, "\n"), &now)) {
         score = now + OOM_SCORE_MORE > 1000 ? 1000 : (int)now + OOM_SCORE_MORE;
-        n = pwrite(fd, text, (size_t)snprintf(text, sizeof(text), "%d", score), 0);
+        n = snprintf(text, sizeof(text), "%d", score);
+        (void)(pwrite(fd, text, (size_t)n, 0) < 0); /* a wish; it may be refused */
     }
     if (fd >= 0)
         close(fd);
@@ -294,7 +301,8 @@ void jobq__child_begin(jobq_worker *worker, uint32_t slot)
         _exit(1);
     }
     child->slot = jobq__slot_at(&worker->shared, slot);
-    child->area = worker->shared.areas ? worker->shared.areas + slot * worker->shared.area_size : NULL;
+    child->area =
+        worker->shared.areas ? worker->shared.areas + slot * worker->shared.area_size : NULL;
     child->began_ms = jobq__clock_mono_ms();
     jobq__signals_child(worker->hooks.interrupt, worker->hooks.payload);
     if (worker->hooks.after_fork_child)

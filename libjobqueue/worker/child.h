@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of a child: what child.c (the step API, starting and leaving) and child_job.c (one job or event
- * from the ring to its result) share.
+ * Inside of a child: what child.c (the step API, starting and leaving) and child_job.c (one job or
+ * event from the ring to its result) share.
  */
 #ifndef JOBQ_WORKER_CHILD_H
 #define JOBQ_WORKER_CHILD_H
@@ -11,8 +11,8 @@
 struct jobq__child {
     jobq__slot *slot;
     char *area;
-    uint64_t cursor;       /* behind the message in hand */
-    uint64_t number;       /* the hand-out that runs, 0 = none */
+    uint64_t cursor; /* behind the message in hand */
+    uint64_t number; /* the hand-out that runs, 0 = none */
     bool has_message, message_has_area;
     int64_t began_ms, started_us, measured_ms;
     jobq__buf fault;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One job in a child: from the message in its ring to the job the handler sees, and from the handler's end
- * to the result in the other ring. Also the events that come the same way.
+ * One job in a child: from the message in its ring to the job the handler sees, and from the
+ * handler's end to the result in the other ring. Also the events that come the same way.
  */
 #include "worker/child.h"
 
@@ -34,11 +34,12 @@ static uint64_t number_of(const jobq_job *job)
 /* Did its handler start? These endings are known before. */
 static bool did_run(jobq_ending ending)
 {
-    return ending != JOBQ_ENDED_UNSTARTED && ending != JOBQ_ENDED_UNDECODABLE && ending != JOBQ_ENDED_UNKNOWN_NAME &&
-           ending != JOBQ_ENDED_UNSUPPORTED_VERSION;
+    return ending != JOBQ_ENDED_UNSTARTED && ending != JOBQ_ENDED_UNDECODABLE &&
+           ending != JOBQ_ENDED_UNKNOWN_NAME && ending != JOBQ_ENDED_UNSUPPORTED_VERSION;
 }
 
-/* Room in the result ring; during an outage of the store that may take long. NULL: everything is given up. */
+/* Room in the result ring; during an outage of the store that may take long. NULL: everything is
+ * given up. */
 static void *wait_for_room(const jobq_worker *worker, size_t n)
 {
     jobq__slot *slot = worker->child->slot;
@@ -70,7 +71,8 @@ static void write_result(const jobq_worker *worker, jobq__result_message *result
     jobq__ring_publish(&child->slot->results, n);
 }
 
-static void encode_fault(struct jobq__child *child, const jobq_job *job, jobq__result_message *result)
+static void encode_fault(struct jobq__child *child, const jobq_job *job,
+                         jobq__result_message *result)
 {
     if (!job->fault.message.p && !job->fault.class_name.p)
         return;
@@ -78,8 +80,8 @@ static void encode_fault(struct jobq__child *child, const jobq_job *job, jobq__r
     result->fault_n = (uint32_t)child->fault.n;
 }
 
-/* `running` goes first: from here on no time limit can hit finished work (rule I2). The record ends after
- * the result is in the ring; whoever finds both knows that the result counts. */
+/* `running` goes first: from here on no time limit can hit finished work (rule I2). The record ends
+ * after the result is in the ring; whoever finds both knows that the result counts. */
 static int settle_job(jobq_job *job, jobq_ending ending, int64_t delay_ms)
 {
     jobq_worker *worker = job->giver;
@@ -87,7 +89,10 @@ static int settle_job(jobq_job *job, jobq_ending ending, int64_t delay_ms)
     jobq__slot *slot = child->slot;
     const uint64_t number = child->number;
     const int64_t now_us = jobq__clock_mono_us();
-    jobq__result_message result = {.handout = number, .ending = ending, .delay_ms = delay_ms, .ran_us = -1,
+    jobq__result_message result = {.handout = number,
+                                   .ending = ending,
+                                   .delay_ms = delay_ms,
+                                   .ran_us = -1,
                                    .ended_mono_ms = now_us / 1000};
 
     if (!is_own_process(job))
@@ -124,7 +129,8 @@ static int extend_job(jobq_job *job)
     if (!is_own_process(job))
         return jobq__error_set(JOBQ_EFORKED, "job %s belongs to the process that took it", job->id);
     if (is_job_cancelled(job))
-        return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id), "the lease of job %s is lost", job->id);
+        return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id),
+                                       "the lease of job %s is lost", job->id);
     return 0;
 }
 
@@ -176,9 +182,11 @@ static bool keep_text(jobq__arena *arena, jobq_slice from, jobq_slice *out)
 }
 
 /* Body and header stay where they are, in the ring or the big area, until the next step. */
-static bool fill_job(jobq_job *job, const jobq__job_message *m, const char **texts, const char *area)
+static bool fill_job(jobq_job *job, const jobq__job_message *m, const char **texts,
+                     const char *area)
 {
-    jobq_slice id = next_text(texts, m->id_n), queue = next_text(texts, m->queue_n), name = next_text(texts, m->name_n);
+    jobq_slice id = next_text(texts, m->id_n), queue = next_text(texts, m->queue_n),
+               name = next_text(texts, m->name_n);
 
     jobq__job_reset(job);
     job->header_bytes = next_text(texts, m->header_n);

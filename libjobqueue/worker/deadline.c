@@ -24,7 +24,8 @@ void jobq__watch_read(const jobq__slot *slot, jobq__watch *out)
         .delivered = atomic_load(&slot->delivered),
         .delivered_at_ms = atomic_load(&slot->delivered_at_ms),
     };
-    /* The fields may be the next job's by now: only a hand-out that still runs is judged by them. */
+    /* The fields may be the next job's by now: only a hand-out that still runs is judged by
+     * them. */
     if (jobq__slot_record(slot, number) != JOBQ__RUNNING || atomic_load(&slot->running) != number)
         out->running = 0;
 }

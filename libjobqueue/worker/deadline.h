@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the master does about a running hand-out, as a pure function of what its slot says (rules I1, I2,
- * H1). tests/unit/worker/test_deadline.c has the table of cases.
+ * What the master does about a running hand-out, as a pure function of what its slot says (rules
+ * I1, I2, H1). tests/unit/worker/test_deadline.c has the table of cases.
  */
 #ifndef JOBQ_WORKER_DEADLINE_H
 #define JOBQ_WORKER_DEADLINE_H
 
 #include "worker/shared.h"
 
-/* Not delivered so long after the soft stop: the handler is blocked where no exception reaches it. */
+/* Not delivered so long after the soft stop: the handler is blocked where no exception reaches
+ * it. */
 enum { JOBQ__DELIVERY_LIMIT_MS = 1000 };
 
 typedef struct {
-    uint64_t running;          /* hand-out that runs, 0 = none */
+    uint64_t running; /* hand-out that runs, 0 = none */
     int64_t deadline_ms, grace_ms;
-    uint64_t soft_stop;        /* hand-out last asked to stop ... */
-    uint32_t soft_kind;        /* ... for what (JOBQ_INTERRUPT_*) */
-    int64_t soft_at_ms;        /* ... and when */
-    uint64_t delivered;        /* hand-out that got the exception ... */
-    int64_t delivered_at_ms;   /* ... when */
+    uint64_t soft_stop;      /* hand-out last asked to stop ... */
+    uint32_t soft_kind;      /* ... for what (JOBQ_INTERRUPT_*) */
+    int64_t soft_at_ms;      /* ... and when */
+    uint64_t delivered;      /* hand-out that got the exception ... */
+    int64_t delivered_at_ms; /* ... when */
 } jobq__watch;
 
 enum {
-    JOBQ__WATCH_LEAVE,   /* nothing to do */
-    JOBQ__WATCH_SOFT,    /* ask it to stop: kind JOBQ_INTERRUPT_* */
-    JOBQ__WATCH_AGAIN,   /* asked already, no sign of it: interrupt once more */
-    JOBQ__WATCH_KILL     /* kind JOBQ__KILL_* */
+    JOBQ__WATCH_LEAVE, /* nothing to do */
+    JOBQ__WATCH_SOFT,  /* ask it to stop: kind JOBQ_INTERRUPT_* */
+    JOBQ__WATCH_AGAIN, /* asked already, no sign of it: interrupt once more */
+    JOBQ__WATCH_KILL   /* kind JOBQ__KILL_* */
 };
 
 typedef struct {
-    int action;          /* JOBQ__WATCH_* */
+    int action; /* JOBQ__WATCH_* */
     uint32_t kind;
-    int64_t next_ms;     /* when to look again, INT64_MAX = no need */
+    int64_t next_ms; /* when to look again, INT64_MAX = no need */
 } jobq__watch_step;
 
 /* Copies what concerns the running hand-out; running = 0 when nothing is begun or it has ended. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events that travel to children: a handful of data behind a job message. Both ends are one program, so the
- * form is plain: per datum a kind, key and text each ended by NUL, then the number.
+ * Events that travel to children: a handful of data behind a job message. Both ends are one
+ * program, so the form is plain: per datum a kind, key and text each ended by NUL, then the number.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,8 @@ jobq_job *jobq_event_job(const jobq_event *event)
     return event ? event->job : NULL;
 }
 
-bool jobq_event_data(const jobq_event *event, size_t i, const char **key, const char **text, double *number, bool *is_number)
+bool jobq_event_data(const jobq_event *event, size_t i, const char **key, const char **text,
+                     double *number, bool *is_number)
 {
     if (!event || i >= event->data_count)
         return false;
@@ -74,8 +75,8 @@ static void add_text(jobq__buf *out, const char *key, jobq_slice value)
     add_datum(out, DATUM_TEXT, key, text, 0);
 }
 
-void jobq__event_write(jobq__buf *out, const jobq__handout *h, jobq_ending ending, const jobq__verdict *verdict, int64_t took_ms,
-                       const jobq__fault *fault)
+void jobq__event_write(jobq__buf *out, const jobq__handout *h, jobq_ending ending,
+                       const jobq__verdict *verdict, int64_t took_ms, const jobq__fault *fault)
 {
     jobq__buf_reset(out);
     add_number(out, "attempt", (double)(h->counters.failures + h->counters.crashes + 1));
@@ -110,7 +111,8 @@ static bool read_datum(jobq_event *event, const char **p, const char *end)
     const char *key = next_text(p, end), *text = key ? next_text(p, end) : NULL;
     size_t i = event->data_count;
 
-    if (!text || (size_t)(end - *p) < sizeof(double) || i >= sizeof(event->data) / sizeof(event->data[0]))
+    if (!text || (size_t)(end - *p) < sizeof(double) ||
+        i >= sizeof(event->data) / sizeof(event->data[0]))
         return false;
     event->data[i].key = key;
     event->data[i].text = text;
@@ -122,7 +124,8 @@ static bool read_datum(jobq_event *event, const char **p, const char *end)
 }
 
 /* Takes a copy into the event's arena. */
-bool jobq__event_read(jobq_event *event, const char *name, size_t name_n, const void *data, size_t data_n)
+bool jobq__event_read(jobq_event *event, const char *name, size_t name_n, const void *data,
+                      size_t data_n)
 {
     const char *p, *end;
 

@@ -173,9 +173,11 @@ int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back)
     back = answer_all(desk, x.settle_count);
     got = accept_all(desk, parcel);
     if (x.want > 0) {
-        desk->s.store_empty = got == 0 && !back;
+        desk->s.store_empty = got == 0;
         desk->s.woken = false;
     }
+    if (back) /* also when nothing was asked for: what went back is ready again */
+        desk->s.store_empty = false;
     set_due(desk, x.next_due_ms);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking things up in a worker: announced handlers and what they say, names for its record, the text of a
- * stop reason.
+ * Looking things up in a worker: announced handlers and what they say, names for its record, the
+ * text of a stop reason.
  */
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +76,8 @@ void jobq__worker_stop_text(const jobq__words *words, char *out, size_t size)
     const char *gap = strstr(text, "%lld");
 
     if (gap)
-        snprintf(out, size, "%.*s%lld%s", (int)(gap - text), text, (long long)atomic_load(&words->stop_number), gap + 4);
+        snprintf(out, size, "%.*s%lld%s", (int)(gap - text), text,
+                 (long long)atomic_load(&words->stop_number), gap + 4);
     else
         snprintf(out, size, "%s", text);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The master: the only file that forks. First the dispatcher, then the children, then a small loop over
- * signals, deaths, time limits and replacements until the last child is gone.
+ * The master: the only file that forks. First the dispatcher, then the children, then a small loop
+ * over signals, deaths, time limits and replacements until the last child is gone.
  *
- *     fork dispatcher --> loop { reap, signals, watch, fork what is missing, wait } --> settled --> children
+ *     fork dispatcher --> loop { reap, signals, watch, fork what is missing, wait } --> settled
+ *     --> children
  *     told to leave --> all reaped --> last lines
  */
 #include "worker/master.h"
@@ -55,8 +56,8 @@ bool jobq__master_has_children(const jobq__master *m)
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
-/* Signals are blocked across it: none can find a handler of the master's in a process that is not it. The
- * new process lets them in when it has its own (signals.c). */
+/* Signals are blocked across it: none can find a handler of the master's in a process that is not
+ * it. The new process lets them in when it has its own (signals.c). */
 static pid_t fork_blocked(const jobq_worker *worker)
 {
     const jobq_worker_hooks *hooks = &worker->hooks;
@@ -146,11 +147,13 @@ static uint32_t count_staying(const jobq__master *m)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < m->words->slot_count; i++)
-        n += m->places[i].pid && !m->places[i].killed && !atomic_load(&jobq__master_slot(m, i)->retiring);
+        n += m->places[i].pid && !m->places[i].killed &&
+             !atomic_load(&jobq__master_slot(m, i)->retiring);
     return n;
 }
 
-/* Forks what is missing; spare slots let a new child start while the old one still works (rule G7). */
+/* Forks what is missing; spare slots let a new child start while the old one still works (rule
+ * G7). */
 static int fill_places(jobq__master *m)
 {
     uint32_t staying = count_staying(m);
@@ -236,11 +239,15 @@ static void warn_about_process(const jobq__master *m)
     const int64_t threads = jobq__preflight_threads(), sockets = jobq__preflight_sockets();
 
     if (threads)
-        jobq__observer_note(m->observer, "this process has %lld more threads, which its children will not have",
-                             (long long)threads);
+        jobq__observer_note(m->observer,
+                            "this process has %lld more threads, which its children will not have",
+                            (long long)threads);
     if (sockets)
-        jobq__observer_note(m->observer, "this process has %lld open sockets, which its children share: open connections "
-                            "in child.started", (long long)sockets);
+        jobq__observer_note(
+            m->observer,
+            "this process has %lld open sockets, which its children share: open connections "
+            "in child.started",
+            (long long)sockets);
 }
 
 static size_t max_body(const jobq_worker *worker)
@@ -253,7 +260,8 @@ static size_t max_body(const jobq_worker *worker)
 static int prepare(jobq__master *m)
 {
     jobq_worker *worker = m->worker;
-    int rc = jobq__shared_new(&worker->shared, (uint32_t)worker->run_conf->s.processes, max_body(worker));
+    int rc = jobq__shared_new(&worker->shared, (uint32_t)worker->run_conf->s.processes,
+                              max_body(worker));
 
     if (rc < 0)
         return rc;
@@ -280,7 +288,8 @@ static void print_end(jobq__master *m, int *code_out)
 
     *code_out = atomic_load(&m->words->exit_code);
     jobq__worker_stop_text(m->words, worker->stop_text, sizeof(worker->stop_text));
-    jobq__observer_stopping(m->observer, worker->stop_text, atomic_load(&m->words->jobs_run), *code_out);
+    jobq__observer_stopping(m->observer, worker->stop_text, atomic_load(&m->words->jobs_run),
+                            *code_out);
     jobq__observer_tick(m->observer, jobq__clock_mono_ms());
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of the master: what master.c (forks, the loop), reap.c (deaths) and supervise.c (signals, limits,
- * kills) share. The master has no store and runs no user code.
+ * Inside of the master: what master.c (forks, the loop), reap.c (deaths) and supervise.c (signals,
+ * limits, kills) share. The master has no store and runs no user code.
  */
 #ifndef JOBQ_WORKER_MASTER_H
 #define JOBQ_WORKER_MASTER_H
@@ -12,7 +12,7 @@ enum { JOBQ__TICK_MS = 50, JOBQ__IDLE_TICK_MS = 1000 };
 
 /* A slot as the master sees it. */
 typedef struct {
-    pid_t pid;          /* 0 = nobody there */
+    pid_t pid; /* 0 = nobody there */
     int64_t forked_ms;
     bool seen_started, killed;
 } jobq__place;
@@ -35,9 +35,9 @@ typedef struct {
     pid_t dispatcher;
     bool dispatcher_killed;
     int64_t dispatcher_forked_ms, dispatcher_at_ms; /* fork another then */
-    int64_t first_beat_ms;      /* what beat_until was set to at its fork */
-    int dispatcher_failures;    /* in a row without a beat */
-    int64_t trust_from_ms;      /* we were stopped ourselves: no judgement on others before that */
+    int64_t first_beat_ms;                          /* what beat_until was set to at its fork */
+    int dispatcher_failures;                        /* in a row without a beat */
+    int64_t trust_from_ms; /* we were stopped ourselves: no judgement on others before that */
 } jobq__master;
 
 static inline void jobq__master_wake_by(jobq__master *m, int64_t at_ms)
@@ -63,8 +63,8 @@ void jobq__master_check_dispatcher(jobq__master *m); /* hung? */
 
 /* supervise.c */
 void jobq__master_take_signals(jobq__master *m);
-void jobq__master_watch(jobq__master *m);      /* time limits, drain, hard stop */
-void jobq__master_part(jobq__master *m);       /* everything is settled: send the children home */
+void jobq__master_watch(jobq__master *m); /* time limits, drain, hard stop */
+void jobq__master_part(jobq__master *m);  /* everything is settled: send the children home */
 void jobq__master_kill_place(jobq__master *m, uint32_t i);
 
 #endif

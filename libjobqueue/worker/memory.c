@@ -5,7 +5,7 @@
 #include "worker/memory.h"
 
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,14 +13,14 @@
 static int64_t find_number(const char *text, const char *key)
 {
     const char *p = strstr(text, key);
-    long long value = 0;
 
-    return p && sscanf(p + strlen(key), "%lld", &value) == 1 ? value : 0;
+    return p ? strtoll(p + strlen(key), NULL, 10) : 0;
 }
 
 int64_t jobq__memory_private_kb(void)
 {
-    static const char *const keys[] = {"\nPrivate_Clean:", "\nPrivate_Dirty:", "\nPrivate_Hugetlb:"};
+    static const char *const keys[] = {
+        "\nPrivate_Clean:", "\nPrivate_Dirty:", "\nPrivate_Hugetlb:"};
     int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
     char text[4096];
     ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* Private pages of this process in KB (what it shares with its master since the fork is not counted);
- * 0 when the system does not tell. */
+/* Private pages of this process in KB (what it shares with its master since the fork is not
+ * counted); 0 when the system does not tell. */
 int64_t jobq__memory_private_kb(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Job messages: from a ticket on the desk to the bytes in a child's ring (layout in shared.h). Large bodies go
- * by the slot's big area.
+ * Job messages: from a ticket on the desk to the bytes in a child's ring (layout in shared.h).
+ * Large bodies go by the slot's big area.
  */
 #include <string.h>
 
@@ -72,8 +72,8 @@ bool jobq__message_write(jobq__desk *desk, jobq__seat *seat, const jobq__ticket 
 {
     const jobq_record *record = ticket->record;
     bool big = jobq__message_is_big(ticket);
-    size_t n = sizeof(jobq__job_message) + strlen(ticket->handout->id) + ticket->handout->queue_n + ticket->handout->name_n +
-               record->header.n + (big ? 0 : record->body.n);
+    size_t n = sizeof(jobq__job_message) + strlen(ticket->handout->id) + ticket->handout->queue_n +
+               ticket->handout->name_n + record->header.n + (big ? 0 : record->body.n);
     jobq__job_message *message;
     char *p;
 
@@ -90,7 +90,8 @@ bool jobq__message_write(jobq__desk *desk, jobq__seat *seat, const jobq__ticket 
     else
         put(p, record->body.p, record->body.n);
     atomic_store_explicit(&seat->slot->records[ticket->handout->number % JOBQ__RECORDS],
-                          jobq__record_value(ticket->handout->number, JOBQ__GIVEN), memory_order_release);
+                          jobq__record_value(ticket->handout->number, JOBQ__GIVEN),
+                          memory_order_release);
     jobq__ring_publish(&seat->slot->jobs, n);
     return true;
 }

@@ -8,7 +8,13 @@
 #include "worker/output.h"
 #include "worker/worker.h"
 
-enum { JOBQ__OBSERVE_AUTO, JOBQ__OBSERVE_JOBS, JOBQ__OBSERVE_SUMMARY, JOBQ__OBSERVE_JSON, JOBQ__OBSERVE_QUIET };
+enum {
+    JOBQ__OBSERVE_AUTO,
+    JOBQ__OBSERVE_JOBS,
+    JOBQ__OBSERVE_SUMMARY,
+    JOBQ__OBSERVE_JSON,
+    JOBQ__OBSERVE_QUIET
+};
 
 struct jobq__observer {
     const jobq_worker *worker;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See output.h. The descriptor's description is shared with the shell and with children, so O_NONBLOCK is
- * out of the question: poll says whether PIPE_BUF bytes can be written without waiting.
+ * See output.h. The descriptor's description is shared with the shell and with children, so
+ * O_NONBLOCK is out of the question: poll says whether PIPE_BUF bytes can be written without
+ * waiting.
  */
 #include "worker/output.h"
 
@@ -36,7 +37,8 @@ int jobq__output_open(jobq__output *out, const char *path)
     int fd = open_file(path);
 
     if (fd < 0)
-        return jobq__error_set(JOBQ_EINVAL, "output \"%s\" could not be opened: %s", path, strerror(errno));
+        return jobq__error_set(JOBQ_EINVAL, "output \"%s\" could not be opened: %s", path,
+                               strerror(errno));
     jobq__output_init(out, fd);
     out->path = path;
     jobq__fd_identify(fd, &out->identity);
@@ -52,7 +54,8 @@ static void reopen(jobq__output *out, int64_t mono_ms)
     if (!out->path || mono_ms - out->looked_ms < LOOK_MS)
         return;
     out->looked_ms = mono_ms;
-    if (stat(out->path, &st) == 0 && (uint64_t)st.st_ino == out->identity.inode && (uint64_t)st.st_dev == out->identity.device)
+    if (stat(out->path, &st) == 0 && (uint64_t)st.st_ino == out->identity.inode &&
+        (uint64_t)st.st_dev == out->identity.device)
         return;
     fd = open_file(out->path);
     if (fd < 0)
@@ -121,7 +124,8 @@ static void write_pending(jobq__output *out, int wait_ms)
         n = write_quietly(out->fd, pending->p, piece(pending));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             return;
-        if (n <= 0) { /* nobody reads, or no space: what we hold is lost, later lines get their own try */
+        /* nobody reads, or no space: what we hold is lost, later lines get their own try */
+        if (n <= 0) {
             drop_all(out);
             return;
         }

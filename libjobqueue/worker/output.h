@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A bounded writer for lines: never blocks, never changes the descriptor's flags, and neither a broken pipe
- * nor a full disk stops its owner. What does not fit in time is dropped and counted.
+ * A bounded writer for lines: never blocks, never changes the descriptor's flags, and neither a
+ * broken pipe nor a full disk stops its owner. What does not fit in time is dropped and counted.
  */
 #ifndef JOBQ_WORKER_OUTPUT_H
 #define JOBQ_WORKER_OUTPUT_H
@@ -10,12 +10,13 @@
 #include "util/fd.h"
 
 typedef struct {
-    jobq__buf pending;    /* whole lines */
-    const char *path;     /* of a file of our own, reopened when it was renamed; NULL: a descriptor of others */
+    jobq__buf pending; /* whole lines */
+    /* of a file of our own, reopened when it was renamed; NULL: a descriptor of others */
+    const char *path;
     jobq__fd_identity identity;
     int fd;
-    int64_t dropped;      /* lines, since the last that said so */
-    int64_t looked_ms;    /* when we last looked whether the file is still there */
+    int64_t dropped;   /* lines, since the last that said so */
+    int64_t looked_ms; /* when we last looked whether the file is still there */
 } jobq__output;
 
 void jobq__output_init(jobq__output *out, int fd);

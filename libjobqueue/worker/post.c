@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events on their way to the next free child (rule M1): a bounded queue, in order, each at most once.
+ * Events on their way to the next free child (rule M1): a bounded queue, in order, each at most
+ * once.
  */
 #include <string.h>
 
@@ -34,7 +35,8 @@ static jobq__post *new_post(jobq__desk *desk)
 }
 
 /* At most once: an event that finds the queue full is dropped. */
-void jobq__posts_add(jobq__desk *desk, const char *event, const jobq__ticket *ticket, int64_t took_ms, const jobq__fault *fault)
+void jobq__posts_add(jobq__desk *desk, const char *event, const jobq__ticket *ticket,
+                     int64_t took_ms, const jobq__fault *fault)
 {
     jobq__job_message message = {0};
     jobq__buf data = {0};
@@ -51,11 +53,15 @@ void jobq__posts_add(jobq__desk *desk, const char *event, const jobq__ticket *ti
     if (message.body_n > JOBQ__JOB_RING / 4)
         message.body_n = 0;
     jobq__buf_add(&post->bytes, &message, sizeof(message));
-    if (jobq__buf_reserve(&post->bytes, message.id_n + message.queue_n + message.name_n + message.header_n))
-        post->bytes.n = (size_t)(jobq__message_put_texts(post->bytes.p + post->bytes.n, &message, ticket) - post->bytes.p);
+    if (jobq__buf_reserve(&post->bytes,
+                          message.id_n + message.queue_n + message.name_n + message.header_n))
+        post->bytes.n =
+            (size_t)(jobq__message_put_texts(post->bytes.p + post->bytes.n, &message, ticket) -
+                     post->bytes.p);
     jobq__buf_add(&post->bytes, event, message.event_n);
     jobq__buf_add(&post->bytes, data.p, data.n);
-    jobq__buf_add(&post->bytes, ticket->record ? ticket->record->body.p : NULL, (size_t)message.body_n);
+    jobq__buf_add(&post->bytes, ticket->record ? ticket->record->body.p : NULL,
+                  (size_t)message.body_n);
     jobq__buf_free(&data);
 }
 
@@ -64,7 +70,8 @@ static bool is_still_reading(const jobq__desk *desk)
 {
     const jobq__seat *seat = desk->listener;
 
-    return seat && seat->open && (int64_t)(desk->listener_head - atomic_load(&seat->slot->jobs.tail)) > 0;
+    return seat && seat->open &&
+           (int64_t)(desk->listener_head - atomic_load(&seat->slot->jobs.tail)) > 0;
 }
 
 /* Else the child that gets to it first. */
@@ -77,7 +84,8 @@ static jobq__seat *choose_listener(jobq__desk *desk)
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
-        if (seat->open && seat->running_ms < JOBQ__LONG_MS && (!best || seat->out.count < best->out.count))
+        if (seat->open && seat->running_ms < JOBQ__LONG_MS &&
+            (!best || seat->out.count < best->out.count))
             best = seat;
     }
     return best;

@@ -23,7 +23,7 @@ static bool walk(const char *path, bool (*look)(void *payload, int number), void
 
     while (folder && !found && (entry = readdir(folder)))
         if (entry->d_name[0] != '.')
-            found = look(payload, atoi(entry->d_name));
+            found = look(payload, (int)strtol(entry->d_name, NULL, 10));
     if (folder)
         closedir(folder);
     return found;
@@ -46,10 +46,11 @@ int jobq__preflight_file(const char *file)
     for (size_t i = 0; file && i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         snprintf(path, sizeof(path), "%s%s", file, suffixes[i]);
         if (stat(path, &st) == 0 && walk("/proc/self/fd", is_that_file, &st))
-            return jobq__error_set(JOBQ_EUNSUPPORTED,
-                                   "this process has %s open elsewhere (another Queue, PDO, SQLite3): close it before "
-                                   "a worker with processes > 0 starts",
-                                   path);
+            return jobq__error_set(
+                JOBQ_EUNSUPPORTED,
+                "this process has %s open elsewhere (another Queue, PDO, SQLite3): close it before "
+                "a worker with processes > 0 starts",
+                path);
     }
     return 0;
 }

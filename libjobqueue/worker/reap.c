@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deaths: of children (rules C5, D5, G7) and of the dispatcher. Only own processes are waited for, so that
- * the application's other children stay its own.
+ * Deaths: of children (rules C5, D5, G7) and of the dispatcher. Only own processes are waited for,
+ * so that the application's other children stay its own.
  */
 #include "worker/master.h"
 
@@ -19,7 +19,8 @@ enum { BACKOFF_FIRST_MS = 50, BACKOFF_MAX_MS = 5000, DEATHS_ALLOWED = 5, YOUNG_M
 static void describe_status(int status, char *out, size_t size)
 {
     if (WIFSIGNALED(status))
-        snprintf(out, size, "killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(out, size, "killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
     else
         snprintf(out, size, "exit status %d", WEXITSTATUS(status));
 }
@@ -59,27 +60,31 @@ void jobq__master_note_bad_start(jobq__master *m)
     back_off(m);
     if (m->start_deaths == 0)
         jobq__observer_error(m->observer, "a child did not survive its start: %s", m->last_death);
-    if (++m->start_deaths < DEATHS_ALLOWED || has_started_child(m) || atomic_load(&m->words->stop) != JOBQ__GO)
+    if (++m->start_deaths < DEATHS_ALLOWED || has_started_child(m) ||
+        atomic_load(&m->words->stop) != JOBQ__GO)
         return;
     jobq__observer_error(m->observer, "no child survives its start: %s", m->last_death);
     jobq__master_fail(m, 1);
     jobq__master_stop(m, JOBQ__DRAIN, JOBQ__STOP_NO_CHILD);
 }
 
-/* Died in the middle of its work, its own processes go with it: the job may run again at any moment (case
- * B050). One that leaves by itself keeps what it started. The zombie still holds the group's number. */
+/* Died in the middle of its work, its own processes go with it: the job may run again at any moment
+ * (case B050). One that leaves by itself keeps what it started. The zombie still holds the group's
+ * number. */
 static void bury_group(const siginfo_t *info)
 {
     if (info->si_code != CLD_EXITED || info->si_status != 0)
         kill(-info->si_pid, SIGKILL);
 }
 
-static void judge_start(jobq__master *m, const jobq__place *place, const jobq__slot *slot, int status)
+static void judge_start(jobq__master *m, const jobq__place *place, const jobq__slot *slot,
+                        int status)
 {
     describe_death(m, slot, status);
     if (!atomic_load(&slot->started) && !place->killed)
         jobq__master_note_bad_start(m);
-    else if (WIFSIGNALED(status) && !place->killed && m->now_ms - place->forked_ms < YOUNG_MS && !atomic_load(&slot->jobs_run))
+    else if (WIFSIGNALED(status) && !place->killed && m->now_ms - place->forked_ms < YOUNG_MS &&
+             !atomic_load(&slot->jobs_run))
         m->fork_at_ms = m->now_ms + BACKOFF_FIRST_MS;
 }
 
@@ -177,7 +182,8 @@ static void reap_orphans(const jobq__master *m)
     siginfo_t info = {0};
     bool ours;
 
-    while (getpid() == 1 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid) {
+    while (getpid() == 1 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid) {
         ours = info.si_pid == m->dispatcher;
         for (uint32_t i = 0; i < m->words->slot_count; i++)
             ours = ours || info.si_pid == m->places[i].pid;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * After an outcome that is not known (rule K2): what does the store think we hold? Hand-outs that never
- * arrived go back, results that were settled after all are unknown, the rest goes on.
+ * After an outcome that is not known (rule K2): what does the store think we hold? Hand-outs that
+ * never arrived go back, results that were settled after all are unknown, the rest goes on.
  */
 #include "worker/desk.h"
 
 static jobq__ticket *find_token(jobq__desk *desk, jobq_lease_token token)
 {
     for (size_t i = 0; i < desk->ticket_count; i++)
-        if (desk->tickets[i].phase != JOBQ__TICKET_FREE && jobq__token_equal(desk->tickets[i].handout->token, token))
+        if (desk->tickets[i].phase != JOBQ__TICKET_FREE &&
+            jobq__token_equal(desk->tickets[i].handout->token, token))
             return &desk->tickets[i];
     return NULL;
 }
@@ -24,14 +25,19 @@ static bool is_listed(const jobq_batch *batch, jobq_lease_token token)
 /* Hand-outs that never arrived here: as if never taken. */
 static int give_back_strangers(jobq__desk *desk)
 {
-    jobq_exchange x = {.worker = desk->id, .lease_ms = desk->settings->lease_ms, .settle = desk->settlements};
+    jobq_exchange x = {
+        .worker = desk->id, .lease_ms = desk->settings->lease_ms, .settle = desk->settlements};
     int rc;
 
-    for (const jobq_record *record = desk->scratch.first; record && x.settle_count < desk->settle_max; record = record->next) {
+    for (const jobq_record *record = desk->scratch.first;
+         record && x.settle_count < desk->settle_max; record = record->next) {
         if (find_token(desk, record->token))
             continue;
-        desk->settlements[x.settle_count++] = (jobq_settlement){
-            .token = record->token, .id = record->id, .queue = record->queue, .op = JOBQ_OP_GIVE_BACK, .counters = record->counters};
+        desk->settlements[x.settle_count++] = (jobq_settlement){.token = record->token,
+                                                                .id = record->id,
+                                                                .queue = record->queue,
+                                                                .op = JOBQ_OP_GIVE_BACK,
+                                                                .counters = record->counters};
     }
     if (x.settle_count == 0)
         return 0;
@@ -49,7 +55,8 @@ static void forget_missing(jobq__desk *desk)
     for (size_t i = 0; i < desk->ticket_count; i++) {
         jobq__ticket *ticket = &desk->tickets[i];
 
-        if (ticket->phase == JOBQ__TICKET_FREE || ticket->lost || is_listed(&desk->scratch, ticket->handout->token))
+        if (ticket->phase == JOBQ__TICKET_FREE || ticket->lost ||
+            is_listed(&desk->scratch, ticket->handout->token))
             continue;
         if (ticket->phase != JOBQ__TICKET_ENDED) {
             jobq__desk_lose(desk, ticket);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rings of shared.h: one producer, one consumer, no lock. A message lies in one piece behind an eight
- * byte head; where the rest of the data is too short for it a mark sends the reader back to the start.
+ * The rings of shared.h: one producer, one consumer, no lock. A message lies in one piece behind an
+ * eight byte head; where the rest of the data is too short for it a mark sends the reader back to
+ * the start.
  */
 #include "worker/shared.h"
 
 enum { HEAD = 8 };
-static const uint32_t WRAP = UINT32_MAX;
+#define WRAP UINT32_MAX /* the mark; an enum does not hold it */
 
 static uint64_t padded(size_t n)
 {
@@ -47,10 +48,12 @@ void jobq__ring_publish(jobq__ring *ring, size_t n)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), need = padded(n);
 
-    atomic_store_explicit(&ring->head, head + skip_for(ring, head, need) + need, memory_order_release);
+    atomic_store_explicit(&ring->head, head + skip_for(ring, head, need) + need,
+                          memory_order_release);
 }
 
-const void *jobq__ring_look(const jobq__ring *ring, const char *base, uint64_t *cursor, size_t *n_out)
+const void *jobq__ring_look(const jobq__ring *ring, const char *base, uint64_t *cursor,
+                            size_t *n_out)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
     uint64_t at = *cursor, position = at & (ring->size - 1);

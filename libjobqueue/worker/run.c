@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The short ways to use the step API: the whole loop for C handlers, and the start of a single inline job.
+ * The short ways to use the step API: the whole loop for C handlers, and the start of a single
+ * inline job.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +17,9 @@ static struct {
     bool registered;
 } in_hand;
 
-/* Rule D4. Registered after everything inherited, so it runs first, and a child ends right here: the
- * destructors that wait behind it are its master's. A process that the handler forked is refused by settle
- * and exits as it likes. */
+/* Rule D4. Registered after everything inherited, so it runs first, and a child ends right here:
+ * the destructors that wait behind it are its master's. A process that the handler forked is
+ * refused by settle and exits as it likes. */
 static void leave_by_exit(int status, void *payload)
 {
     jobq_job *job = in_hand.job;
@@ -81,7 +82,8 @@ static void run_job(jobq_job *job, jobq_handler handler, void *payload)
         fflush(stdout);
 }
 
-int jobq_worker_run(jobq_worker *worker, const char *const *queues, size_t count, jobq_handler handler, void *payload)
+int jobq_worker_run(jobq_worker *worker, const char *const *queues, size_t count,
+                    jobq_handler handler, void *payload)
 {
     int code = 0, rc = jobq_worker_start(worker, queues, count, NULL, &code);
     jobq_event *event;

@@ -32,10 +32,12 @@ static size_t words_size(void)
 /* NULL with the error set; n 0 gives NULL without. */
 static void *map(size_t n, const char *what)
 {
-    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p =
+        mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (p == MAP_FAILED) {
-        jobq__error_set(JOBQ_ENOMEM, "shared memory for %s (%zu bytes) could not be mapped: %s", what, n, strerror(errno));
+        jobq__error_set(JOBQ_ENOMEM, "shared memory for %s (%zu bytes) could not be mapped: %s",
+                        what, n, strerror(errno));
         return NULL;
     }
     return p;
@@ -57,7 +59,8 @@ static int map_pool(jobq__shared *shared, uint32_t processes, size_t max_body)
     shared->handout_count = handouts < HANDOUTS_MIN ? HANDOUTS_MIN : handouts;
     if (shared->area_size && !(shared->areas = map(shared->area_size * slots, "large bodies")))
         return JOBQ_ENOMEM;
-    if (!(shared->handouts = map(whole_pages(shared->handout_count * sizeof(jobq__handout)), "hand-outs")))
+    if (!(shared->handouts =
+              map(whole_pages(shared->handout_count * sizeof(jobq__handout)), "hand-outs")))
         return JOBQ_ENOMEM;
     for (uint32_t i = 0; i < slots; i++)
         jobq__slot_clear(jobq__slot_at(shared, i));

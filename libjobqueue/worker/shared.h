@@ -2,7 +2,8 @@
  *
  * Everything master, dispatcher and children share: one mapping made before the first fork. Rules:
  *   - words are atomics; a word has one writer unless its comment names a compare-and-swap;
- *   - nobody waits for a lock that another process holds, so any process may be killed at any moment;
+ *   - nobody waits for a lock that another process holds, so any process may be killed at any
+ *     moment;
  *   - the table of hand-outs (tokens) is a mapping of its own that children unmap.
  *
  *      dispatcher --- job ring ---> child          (one of each per slot)
@@ -23,68 +24,72 @@ typedef _Atomic uint32_t jobq__word;
 typedef _Atomic int64_t jobq__long;
 typedef _Atomic uint64_t jobq__number;
 
-/* ---- rings (ring.c) ------------------------------------------------------------------------------------
+/* ---- rings (ring.c) -----------------------------------------------------------------------------
  * One producer, one consumer, messages of any length in one piece, offsets that only grow:
  *
  *     | len | bytes ... padded to 8 | len | ... | WRAP |        data[offset % size]
  *            ^ tail (consumer)             ^ head (producer)
  *
- * A message is visible when head is stored (release) and its room is free when tail is stored. The consumer
- * may look ahead of tail with a cursor of its own: a result leaves the ring only when the store has answered.
+ * A message is visible when head is stored (release) and its room is free when tail is stored. The
+ * consumer may look ahead of tail with a cursor of its own: a result leaves the ring only when the
+ * store has answered.
  */
 typedef struct {
     jobq__number head, tail;
-    uint32_t size;      /* bytes of data, a power of two */
-    uint32_t offset;    /* of data, from the slot's start */
+    uint32_t size;   /* bytes of data, a power of two */
+    uint32_t offset; /* of data, from the slot's start */
 } jobq__ring;
 
 /* Room for n bytes in one piece, NULL when there is none now; then publish exactly that many. */
 void *jobq__ring_reserve(jobq__ring *ring, char *base, size_t n);
 void jobq__ring_publish(jobq__ring *ring, size_t n);
 /* The message at *cursor (start: tail), NULL at the end; moves the cursor behind it. */
-const void *jobq__ring_look(const jobq__ring *ring, const char *base, uint64_t *cursor, size_t *n_out);
+const void *jobq__ring_look(const jobq__ring *ring, const char *base, uint64_t *cursor,
+                            size_t *n_out);
 /* Gives everything before the cursor back to the producer. */
 void jobq__ring_release(jobq__ring *ring, uint64_t cursor);
 bool jobq__ring_is_empty(const jobq__ring *ring);
 
-/* ---- what travels in rings -------------------------------------------------------------------------------
+/* ---- what travels in rings ----------------------------------------------------------------------
  * Fixed head, then the texts one behind the other in the order of the lengths. */
 enum { JOBQ__MSG_JOB = 1, JOBQ__MSG_EVENT = 2 };
 
 typedef struct {
-    uint32_t kind;              /* JOBQ__MSG_* */
+    uint32_t kind; /* JOBQ__MSG_* */
     int32_t version;
-    uint64_t handout;           /* number, grows for the whole life of the worker; 0 with EVENT without a job */
+    /* number, grows for the whole life of the worker; 0 with EVENT without a job */
+    uint64_t handout;
     jobq_counters counters;
     int64_t fence, enqueued_at_ms, base_at_ms, taken_at_ms, taken_mono_ms;
     jobq__policy policy;
     uint8_t priority;
-    uint8_t body_in_area;       /* the body lies at the start of the slot's big area */
-    uint32_t id_n, queue_n, name_n, header_n, event_n; /* event_n: event name, then data (see observe.c) */
+    uint8_t body_in_area; /* the body lies at the start of the slot's big area */
+    /* event_n: event name, then data (see observe.c) */
+    uint32_t id_n, queue_n, name_n, header_n, event_n;
     uint32_t data_n;
     uint64_t body_n;
 } jobq__job_message;
 
 typedef struct {
     uint64_t handout;
-    uint32_t ending;            /* jobq_ending */
-    uint32_t fault_n;           /* encoded fault (core/fault.h) that follows; 0 = none */
-    int64_t delay_ms;           /* -1 = none */
-    int64_t ran_us;             /* handler time; -1 = it never started */
+    uint32_t ending;  /* jobq_ending */
+    uint32_t fault_n; /* encoded fault (core/fault.h) that follows; 0 = none */
+    int64_t delay_ms; /* -1 = none */
+    int64_t ran_us;   /* handler time; -1 = it never started */
     int64_t ended_mono_ms;
-    uint8_t killed_soft;        /* the soft stop was delivered to it */
-    uint8_t retiring;           /* the child leaves after this one */
+    uint8_t killed_soft; /* the soft stop was delivered to it */
+    uint8_t retiring;    /* the child leaves after this one */
 } jobq__result_message;
 
-/* ---- slots (slot.c) --------------------------------------------------------------------------------------
+/* ---- slots (slot.c) -----------------------------------------------------------------------------
  *
- *     FREE --master forks--> STARTING --child is ready--> LIVE --master reaped it--> DEAD --dispatcher has
- *     drained and judged--> FREE
+ *     FREE --master forks--> STARTING --child is ready--> LIVE
+ *          --master reaped it--> DEAD --dispatcher has drained and judged--> FREE
  */
 enum { JOBQ__SLOT_FREE, JOBQ__SLOT_STARTING, JOBQ__SLOT_LIVE, JOBQ__SLOT_DEAD };
 
-/* A hand-out's record, in the child's slot at number % JOBQ__RECORDS: number << 2 | state.
- * GIVEN -> RUNNING is the child's compare-and-swap, GIVEN -> REVOKED the dispatcher's; RUNNING -> ENDED the
+/* A hand-out's record, in the child's slot at number % JOBQ__RECORDS: number << 2 | state. GIVEN ->
+ * RUNNING is the child's compare-and-swap, GIVEN -> REVOKED the dispatcher's; RUNNING -> ENDED the
  * child's, after its result is in the ring. Whoever comes second knows it. */
 enum { JOBQ__GIVEN, JOBQ__RUNNING, JOBQ__ENDED, JOBQ__REVOKED };
 enum { JOBQ__RECORDS = 256 };
@@ -95,8 +100,8 @@ enum { JOBQ__KILL_NONE, JOBQ__KILL_TIMEOUT, JOBQ__KILL_STOP };
 enum { JOBQ__FATAL_TEXT = 8192 };
 
 typedef struct {
-    jobq__word state;            /* the arrow's owner writes */
-    jobq__word started;          /* child: child.started listeners are through (it has survived its start) */
+    jobq__word state;   /* the arrow's owner writes */
+    jobq__word started; /* child: child.started listeners are through (it has survived its start) */
     _Atomic int32_t pid;         /* master */
     _Atomic int32_t wait_status; /* master, before DEAD: as from waitpid */
     jobq__word bell;             /* futex: raised by whoever has news for the child */
@@ -104,27 +109,30 @@ typedef struct {
     jobq__word leave;            /* dispatcher or master: go after the running job */
     jobq__word retiring;         /* child: gives up after the running job; give it nothing more */
     /* the running hand-out: child writes, master reads */
-    jobq__number running;        /* its number, 0 = none; stored last */
+    jobq__number running; /* its number, 0 = none; stored last */
     jobq__long running_since_ms, deadline_ms /* monotonic, 0 = none */, grace_ms;
-    jobq__number delivered;      /* the hand-out whose soft stop was thrown into it */
+    jobq__number delivered; /* the hand-out whose soft stop was thrown into it */
     jobq__long delivered_at_ms;
     /* soft stop: master writes kind, then the number, then sends SIGURG */
-    jobq__word soft_kind;        /* JOBQ_INTERRUPT_* */
+    jobq__word soft_kind; /* JOBQ_INTERRUPT_* */
     jobq__number soft_stop;
     jobq__long soft_at_ms;
     /* kill: master writes before kill() */
     jobq__word kill_kind;
-    jobq__number killed;         /* the hand-out that was over its own deadline (TIMEOUT) or running (STOP) */
-    jobq__number lost;           /* dispatcher: the hand-out whose lease is lost (isCancelled) */
-    jobq__word fatal_n;          /* child: length of the text below, stored last */
+    /* the hand-out that was over its own deadline (TIMEOUT) or running (STOP) */
+    jobq__number killed;
+    jobq__number lost;  /* dispatcher: the hand-out whose lease is lost (isCancelled) */
+    jobq__word fatal_n; /* child: length of the text below, stored last */
     char fatal[JOBQ__FATAL_TEXT];
     jobq__number records[JOBQ__RECORDS];
-    jobq__long area_used;        /* dispatcher: bytes of the big area in use, child stores 0 when done with it */
-    jobq__long jobs_run;         /* child: handlers it ran */
+    /* dispatcher: bytes of the big area in use, child stores 0 when done with it */
+    jobq__long area_used;
+    jobq__long jobs_run; /* child: handlers it ran */
     jobq__ring jobs, results;
 } jobq__slot;
 
-enum { JOBQ__JOB_RING = 256 * 1024, JOBQ__RESULT_RING = 256 * 1024 }; /* a body over a quarter goes by the area */
+/* a body over a quarter goes by the area */
+enum { JOBQ__JOB_RING = 256 * 1024, JOBQ__RESULT_RING = 256 * 1024 };
 
 static inline uint64_t jobq__record_value(uint64_t number, unsigned state)
 {
@@ -134,71 +142,89 @@ static inline uint64_t jobq__record_value(uint64_t number, unsigned state)
 /* ---- words for the whole worker -------------------------------------------------------------- */
 
 /* How far a stop has gone. */
-enum { JOBQ__GO, JOBQ__DRAIN /* running jobs finish */, JOBQ__HARD /* StopException, then the kill */ };
+enum {
+    JOBQ__GO,
+    JOBQ__DRAIN /* running jobs finish */,
+    JOBQ__HARD /* StopException, then the kill */
+};
 
-/* Why; the first one stands (compare-and-swap from 0). Order = precedence of the last line (rule G4). */
-#define JOBQ__STOP_LIST(X)                                                                         \
-    X(NONE, "") X(SIGNAL, "asked to shut down") X(RESTART, "restart requested") X(MAX_JOBS, "ran %lld jobs") \
-    X(MAX_TIME, "been going for %llds") X(MEMORY, "using %lldMB") X(EMPTY, "Nothing left to do")   \
-    X(ONCE, "ran one job") X(UNREADABLE, "the queue has been unreadable %lld times running")       \
+/* Why; the first one stands (compare-and-swap from 0). Order = precedence of the last line (rule
+ * G4). */
+#define JOBQ__STOP_LIST(X)                                            \
+    X(NONE, "")                                                       \
+    X(SIGNAL, "asked to shut down")                                   \
+    X(RESTART, "restart requested")                                   \
+    X(MAX_JOBS, "ran %lld jobs")                                      \
+    X(MAX_TIME, "been going for %llds")                               \
+    X(MEMORY, "using %lldMB")                                         \
+    X(EMPTY, "Nothing left to do")                                    \
+    X(ONCE, "ran one job")                                            \
+    X(UNREADABLE, "the queue has been unreadable %lld times running") \
     X(NO_CHILD, "no child survives its start")
 #define JOBQ__STOP_ENUM(name, text) JOBQ__STOP_##name,
 enum { JOBQ__STOP_LIST(JOBQ__STOP_ENUM) JOBQ__STOPS };
 
 typedef struct {
     /* master, signals, handlers (jobq_worker_stop): compare-and-swap upwards only */
-    jobq__word stop;             /* JOBQ__GO ... */
-    jobq__word stop_reason;      /* JOBQ__STOP_* */
-    jobq__long stop_number;      /* the %lld of the reason */
-    jobq__word paused;           /* master: USR2 1, CONT 0 */
-    jobq__word dump;             /* master raises it on USR1 */
+    jobq__word stop;        /* JOBQ__GO ... */
+    jobq__word stop_reason; /* JOBQ__STOP_* */
+    jobq__long stop_number; /* the %lld of the reason */
+    jobq__word paused;      /* master: USR2 1, CONT 0 */
+    jobq__word dump;        /* master raises it on USR1 */
     /* dispatcher */
-    jobq__word ready;            /* serving: connected, not draining, not paused */
-    jobq__word settled;          /* everything is settled or given up: children may go */
-    _Atomic int32_t exit_code;   /* what run returns, first non-zero stands */
-    jobq__long beat_until_ms;    /* monotonic: hung if the clock passes it; renewed around every blocking call */
-    jobq__word dispatcher_sleeping; /* it waits on its bell: ring it; otherwise it looks by itself soon */
-    jobq__word out;              /* hand-outs in children */
-    jobq__long next_handout;     /* number for the next one */
+    jobq__word ready;          /* serving: connected, not draining, not paused */
+    jobq__word settled;        /* everything is settled or given up: children may go */
+    _Atomic int32_t exit_code; /* what run returns, first non-zero stands */
+    /* monotonic: hung if the clock passes it; renewed around every blocking call */
+    jobq__long beat_until_ms;
+    /* it waits on its bell: ring it; otherwise it looks by itself soon */
+    jobq__word dispatcher_sleeping;
+    jobq__word out;          /* hand-outs in children */
+    jobq__long next_handout; /* number for the next one */
     jobq__long counters[JOBQ__COUNTERS];
-    jobq__long jobs_run;         /* handlers that ran (max_jobs counts these) */
+    jobq__long jobs_run; /* handlers that ran (max_jobs counts these) */
     jobq__long hooks_due;
     /* master */
     _Atomic int32_t dispatcher_pid;
     jobq__word dispatcher_starts;
-    jobq__word master_sleeping;  /* it waits for long: who begins a job swaps it to 0 and rings */
+    jobq__word master_sleeping; /* it waits for long: who begins a job swaps it to 0 and rings */
     char worker_id[JOBQ__WORKER_ID_SIZE];
     uint32_t processes, slot_count;
 } jobq__words;
 
 /* ---- hand-outs: master and dispatcher only; survives a dispatcher's death -------------------- */
 
-enum { JOBQ__HANDOUT_NONE, JOBQ__HANDOUT_HELD /* reserved, in no child */, JOBQ__HANDOUT_OUT /* in a slot */ };
+enum {
+    JOBQ__HANDOUT_NONE,
+    JOBQ__HANDOUT_HELD /* reserved, in no child */,
+    JOBQ__HANDOUT_OUT /* in a slot */
+};
 
 typedef struct {
-    jobq__word state;            /* stored last when filled */
-    uint32_t slot;               /* OUT: whose */
+    jobq__word state; /* stored last when filled */
+    uint32_t slot;    /* OUT: whose */
     uint64_t number;
     jobq_lease_token token;
     jobq_counters counters;
     jobq__policy policy;
     int64_t fence, enqueued_at_ms, base_at_ms, taken_at_ms, taken_mono_ms;
-    int32_t version, handler;    /* index of the announced handler, -1 = none */
+    int32_t version, handler; /* index of the announced handler, -1 = none */
     uint8_t priority, delicate;
     uint16_t queue_n, name_n;
     char id[JOBQ__ID_SIZE], queue[129], name[256];
 } jobq__handout;
 
 typedef struct {
-    jobq__words *words;          /* start of the mapping */
-    char *slots;                 /* slot i at slots + i * slot_size */
+    jobq__words *words; /* start of the mapping */
+    char *slots;        /* slot i at slots + i * slot_size */
     size_t slot_size, size;
-    char *areas;                 /* big area i at areas + i * area_size (MAP_NORESERVE) */
+    char *areas; /* big area i at areas + i * area_size (MAP_NORESERVE) */
     size_t area_size;
-    jobq__handout *handouts;     /* NULL in children */
+    jobq__handout *handouts; /* NULL in children */
     size_t handout_count;
     int dispatcher_bell[2], master_bell[2]; /* doorbell pipes: [0] read, [1] write */
-    jobq__fd_identity dispatcher_bell_id, master_bell_id; /* of the write ends: checked before a child writes */
+    /* of the write ends: checked before a child writes */
+    jobq__fd_identity dispatcher_bell_id, master_bell_id;
 } jobq__shared;
 
 /* shared.c */
@@ -217,12 +243,14 @@ static inline char *jobq__slot_base(jobq__slot *slot)
 }
 
 /* slot.c */
-void jobq__slot_clear(jobq__slot *slot);          /* dispatcher, when it sets FREE; rings emptied */
-void jobq__slot_wake(jobq__slot *slot);           /* raises the bell; futex call only when the child sleeps */
+void jobq__slot_clear(jobq__slot *slot); /* dispatcher, when it sets FREE; rings emptied */
+void jobq__slot_wake(jobq__slot *slot); /* raises the bell; futex call only when the child sleeps */
 /* Sleeps until the bell differs from `seen` or timeout_ms passed. */
 void jobq__slot_sleep(jobq__slot *slot, uint32_t seen, int64_t timeout_ms);
-bool jobq__slot_begin(jobq__slot *slot, uint64_t number);  /* child: GIVEN -> RUNNING; false: revoked */
-bool jobq__slot_revoke(jobq__slot *slot, uint64_t number); /* dispatcher: GIVEN -> REVOKED; false: begun or ended */
+/* child: GIVEN -> RUNNING; false: revoked */
+bool jobq__slot_begin(jobq__slot *slot, uint64_t number);
+/* dispatcher: GIVEN -> REVOKED; false: begun or ended */
+bool jobq__slot_revoke(jobq__slot *slot, uint64_t number);
 unsigned jobq__slot_record(const jobq__slot *slot, uint64_t number); /* its state */
 /* Asks for a stop: true if this call raised it to `level`. */
 bool jobq__words_stop(jobq__words *words, uint32_t level, uint32_t reason, int64_t number);

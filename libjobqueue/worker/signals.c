@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signals: the only file that calls sigaction. What arrives between install and restore becomes a byte in
- * a pipe, in the order of arrival; worker/step.c and master.c decide what it means. Children get no-op
- * handlers (a supervisor may signal the whole group, case B085), which an exec in a handler resets.
+ * Signals: the only file that calls sigaction. What arrives between install and restore becomes a
+ * byte in a pipe, in the order of arrival; worker/step.c and master.c decide what it means.
+ * Children get no-op handlers (a supervisor may signal the whole group, case B085), which an exec
+ * in a handler resets.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,9 +23,11 @@ static const struct {
     int number, modes;
     bool heed_ignored; /* ignored by whoever started us (nohup): stays so */
 } watched[] = {
-    {SIGTERM, INLINE | POOL, false}, {SIGINT, INLINE | POOL, false},  {SIGQUIT, INLINE | POOL, false},
-    {SIGHUP, INLINE | POOL, true},   {SIGUSR1, INLINE | POOL, false}, {SIGUSR2, INLINE | POOL, false},
-    {SIGCONT, INLINE | POOL, false}, {SIGCHLD, POOL, false},          {SIGPIPE, POOL, false},
+    {SIGTERM, INLINE | POOL, false}, {SIGINT, INLINE | POOL, false},
+    {SIGQUIT, INLINE | POOL, false}, {SIGHUP, INLINE | POOL, true},
+    {SIGUSR1, INLINE | POOL, false}, {SIGUSR2, INLINE | POOL, false},
+    {SIGCONT, INLINE | POOL, false}, {SIGCHLD, POOL, false},
+    {SIGPIPE, POOL, false},
 };
 enum { WATCHED = sizeof(watched) / sizeof(watched[0]) };
 
@@ -65,7 +68,8 @@ static void note_signal(int number)
         n = write(installed.pipe[1], &byte, 1);
     (void)n; /* a pipe full of signals says enough */
     if (interrupt_hook && installed.mode == INLINE)
-        interrupt_hook(interrupt_payload); /* the handler runs in this process: a hard stop must reach it */
+        /* the handler runs in this process: a hard stop must reach it */
+        interrupt_hook(interrupt_payload);
     errno = saved;
 }
 
@@ -104,15 +108,16 @@ int jobq__signals_install(bool pool)
     if (installed.mode)
         return jobq__error_set(JOBQ_EINVAL, "another worker is running in this process");
     if (jobq__fd_pipe(installed.pipe) != 0)
-        return jobq__error_set(JOBQ_EIO, "a pipe for signals could not be made: %s", strerror(errno));
+        return jobq__error_set(JOBQ_EIO, "a pipe for signals could not be made: %s",
+                               strerror(errno));
     installed.mode = pool ? POOL : INLINE;
     installed.owner = getpid();
     sigemptyset(&unblock);
     for (size_t i = 0; i < WATCHED; i++) {
         if (!is_ours(i))
             continue;
-        set_handler(watched[i].number, watched[i].number == SIGPIPE ? SIG_IGN : note_signal, SA_RESTART,
-                    &installed.old[i]);
+        set_handler(watched[i].number, watched[i].number == SIGPIPE ? SIG_IGN : note_signal,
+                    SA_RESTART, &installed.old[i]);
         if (watched[i].heed_ignored && installed.old[i].sa_handler == SIG_IGN)
             sigaction(watched[i].number, &installed.old[i], NULL);
         sigaddset(&unblock, watched[i].number);

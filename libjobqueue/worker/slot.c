@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Slots: the records of hand-outs, which child and dispatcher take from each other by compare-and-swap, and
- * the bell a child sleeps on. Also the worker's one-way stop switch.
+ * Slots: the records of hand-outs, which child and dispatcher take from each other by
+ * compare-and-swap, and the bell a child sleeps on. Also the worker's one-way stop switch.
  */
 #include "worker/shared.h"
 
@@ -77,7 +77,8 @@ bool jobq__words_stop(jobq__words *words, uint32_t level, uint32_t reason, int64
 {
     uint32_t none = JOBQ__STOP_NONE, now = atomic_load(&words->stop);
 
-    if (reason != JOBQ__STOP_NONE && atomic_compare_exchange_strong(&words->stop_reason, &none, reason))
+    if (reason != JOBQ__STOP_NONE &&
+        atomic_compare_exchange_strong(&words->stop_reason, &none, reason))
         atomic_store(&words->stop_number, number);
     while (now < level)
         if (atomic_compare_exchange_weak(&words->stop, &now, level))

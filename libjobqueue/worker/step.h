@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop's whole policy as one pure function: what the dispatcher (and the inline loop) does next, given
- * what it knows. step.c has it as a table of steps; tests/unit/worker/test_step.c as a table of cases.
+ * The loop's whole policy as one pure function: what the dispatcher (and the inline loop) does
+ * next, given what it knows. step.c has it as a table of steps; tests/unit/worker/test_step.c as a
+ * table of cases.
  */
 #ifndef JOBQ_WORKER_STEP_H
 #define JOBQ_WORKER_STEP_H
@@ -13,42 +14,44 @@
 /* What the loop knows. Times are monotonic milliseconds. */
 typedef struct {
     int64_t now_ms, started_ms;
-    uint32_t stop;                 /* JOBQ__GO, JOBQ__DRAIN, JOBQ__HARD as asked so far */
+    uint32_t stop; /* JOBQ__GO, JOBQ__DRAIN, JOBQ__HARD as asked so far */
     bool paused, once, stop_when_empty;
-    int64_t max_jobs, max_time_ms, stop_when_empty_for_ms, max_reserve_failures, lease_ms, rest_until_ms;
-    int64_t jobs_run, jobs_out;    /* handlers that ran; hand-outs in children (begun or not) */
-    int64_t unsettled;             /* results the store has not answered for */
-    int64_t results;               /* of them what handlers did; the rest is unstarted jobs on their way back */
-    int64_t held;                  /* reserved, in no child */
-    int64_t room;                  /* hand-outs that children could take now */
+    int64_t max_jobs, max_time_ms, stop_when_empty_for_ms, max_reserve_failures, lease_ms,
+        rest_until_ms;
+    int64_t jobs_run, jobs_out; /* handlers that ran; hand-outs in children (begun or not) */
+    int64_t unsettled;          /* results the store has not answered for */
+    int64_t results; /* of them what handlers did; the rest is unstarted jobs on their way back */
+    int64_t held;    /* reserved, in no child */
+    int64_t room;    /* hand-outs that children could take now */
     int64_t idle_children, live_children;
-    bool prefetch;                 /* may hold more than the running ones */
-    bool store_empty;              /* the last reserve of all queues came back with nothing */
-    int64_t empty_since_ms;        /* since when nothing was ready and nothing ran; 0 = not */
+    bool prefetch;          /* may hold more than the running ones */
+    bool store_empty;       /* the last reserve of all queues came back with nothing */
+    int64_t empty_since_ms; /* since when nothing was ready and nothing ran; 0 = not */
     int64_t reserve_failures, retry_at_ms; /* in a row; when to try again */
-    int64_t first_failure_ms;      /* of that row */
+    int64_t first_failure_ms;              /* of that row */
     int64_t renew_at_ms, maintain_at_ms;   /* maintain_at 0 = nothing known */
-    bool woken;                    /* the store said: look */
-    int64_t linger_until_ms;       /* results may wait until then for company; 0 = not at all */
-    int64_t idle_since_ms;         /* since when nothing is out after a stop request; 0 = not */
+    bool woken;                            /* the store said: look */
+    int64_t linger_until_ms; /* results may wait until then for company; 0 = not at all */
+    int64_t idle_since_ms;   /* since when nothing is out after a stop request; 0 = not */
 } jobq__situation;
 
 /* What to do now. Several may be set at once; the loop carries them out in this order. */
 typedef struct {
     bool renew, maintain, exchange; /* exchange: settle what is unsettled and reserve `want` */
     int64_t want;
-    bool give_back;                 /* take unstarted jobs back from children and give held ones back */
-    uint32_t stop_reason;           /* JOBQ__STOP_*, 0 = go on */
+    bool give_back;       /* take unstarted jobs back from children and give held ones back */
+    uint32_t stop_reason; /* JOBQ__STOP_*, 0 = go on */
     int64_t stop_number;
-    bool give_up;                   /* the store stayed away one lease too long: unsettled results are lost */
-    bool finished;                  /* nothing runs and nothing is unsettled: end */
-    int exit_code;                  /* with finished or stop_reason */
-    bool wait_store;                /* wait on the store as well as on the doorbell */
-    int64_t wait_ms;                /* how long at most, -1 = until something happens; 0 = not at all */
+    bool give_up;    /* the store stayed away one lease too long: unsettled results are lost */
+    bool finished;   /* nothing runs and nothing is unsettled: end */
+    int exit_code;   /* with finished or stop_reason */
+    bool wait_store; /* wait on the store as well as on the doorbell */
+    int64_t wait_ms; /* how long at most, -1 = until something happens; 0 = not at all */
 } jobq__step;
 
 void jobq__step_decide(const jobq__situation *s, jobq__step *out);
-/* Waiting time after the n-th failed reserve in a row: 1, 2, 4 ... 30 s, up to a quarter more by chance. */
+/* Waiting time after the n-th failed reserve in a row: 1, 2, 4 ... 30 s, up to a quarter more by
+ * chance. */
 int64_t jobq__step_backoff_ms(int64_t failures, double unit);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the master does to others: stop requests from signals (rules H1, H2), time limits and hard stops by
- * what deadline.c decides (rule I1), sending children home at the end.
+ * What the master does to others: stop requests from signals (rules H1, H2), time limits and hard
+ * stops by what deadline.c decides (rule I1), sending children home at the end.
  */
 #include "worker/master.h"
 
@@ -55,12 +55,14 @@ static void note_child(const jobq__master *m, uint32_t i)
     const int pid = (int)m->places[i].pid;
 
     if (h)
-        jobq__observer_note(m->observer, "child %d: runs %.*s %s for %.1f s, limit %.1f s; %lld jobs before", pid, (int)h->name_n,
-                            h->name, h->id, (double)(m->now_ms - atomic_load(&slot->running_since_ms)) / 1000,
+        jobq__observer_note(m->observer,
+                            "child %d: runs %.*s %s for %.1f s, limit %.1f s; %lld jobs before",
+                            pid, (int)h->name_n, h->name, h->id,
+                            (double)(m->now_ms - atomic_load(&slot->running_since_ms)) / 1000,
                             (double)h->policy.timeout_ms / 1000, ran);
     else
         jobq__observer_note(m->observer, "child %d: %s; %lld jobs so far", pid,
-                            !atomic_load(&slot->started)    ? "starting"
+                            !atomic_load(&slot->started)   ? "starting"
                             : atomic_load(&slot->retiring) ? "leaving"
                                                            : "idle",
                             ran);
@@ -68,9 +70,9 @@ static void note_child(const jobq__master *m, uint32_t i)
 
 static void dump(jobq__master *m)
 {
-    jobq__observer_note(m->observer, "dispatcher %d: %s, %u jobs in children, %lld jobs run", (int)m->dispatcher,
-                        atomic_load(&m->words->ready) ? "ready" : "not ready", atomic_load(&m->words->out),
-                        (long long)atomic_load(&m->words->jobs_run));
+    jobq__observer_note(m->observer, "dispatcher %d: %s, %u jobs in children, %lld jobs run",
+                        (int)m->dispatcher, atomic_load(&m->words->ready) ? "ready" : "not ready",
+                        atomic_load(&m->words->out), (long long)atomic_load(&m->words->jobs_run));
     for (uint32_t i = 0; i < m->words->slot_count; i++)
         if (m->places[i].pid)
             note_child(m, i);
@@ -134,7 +136,8 @@ static void kill_overdue(jobq__master *m, uint32_t i, const jobq__watch *w, uint
         return;
     atomic_store(&slot->kill_kind, kind);
     atomic_store(&slot->killed, w->running);
-    if (atomic_load(&slot->running) == w->running && jobq__slot_record(slot, w->running) == JOBQ__RUNNING) {
+    if (atomic_load(&slot->running) == w->running &&
+        jobq__slot_record(slot, w->running) == JOBQ__RUNNING) {
         jobq__master_kill_place(m, i);
     } else {
         atomic_store(&slot->killed, 0);
@@ -237,7 +240,8 @@ void jobq__master_part(jobq__master *m)
         for (uint32_t i = 0; i < m->words->slot_count; i++)
             if (m->places[i].pid && !m->places[i].killed)
                 jobq__master_kill_place(m, i);
-    if (m->dispatcher && !m->dispatcher_killed && m->now_ms >= m->leaving_since_ms + PART_DISPATCHER_MS) {
+    if (m->dispatcher && !m->dispatcher_killed &&
+        m->now_ms >= m->leaving_since_ms + PART_DISPATCHER_MS) {
         m->dispatcher_killed = true;
         kill(m->dispatcher, SIGKILL);
     }

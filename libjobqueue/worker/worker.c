@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public face of the worker: options and handlers before the start, the choice between pool and inline
- * mode, and the step API, which goes to child.c or inline.c.
+ * The public face of the worker: options and handlers before the start, the choice between pool and
+ * inline mode, and the step API, which goes to child.c or inline.c.
  */
 #include "worker/worker.h"
 
@@ -63,8 +63,8 @@ static void free_queues(jobq_worker *worker)
     worker->queue_count = 0;
 }
 
-/* An inline run that was left in the middle is ended first. A fork's copy lets go of memory only: pipes and
- * mappings are its parent's too, and closing its own ends of them hurts nobody. */
+/* An inline run that was left in the middle is ended first. A fork's copy lets go of memory only:
+ * pipes and mappings are its parent's too, and closing its own ends of them hurts nobody. */
 void jobq_worker_free(jobq_worker *worker)
 {
     if (!worker)
@@ -89,10 +89,13 @@ void jobq_worker_free(jobq_worker *worker)
 
 static int check_open(const jobq_worker *worker, const char *what)
 {
-    return worker->role < 0 ? 0 : jobq__error_set(JOBQ_EINVAL, "%s must come before the worker's start", what);
+    return worker->role < 0
+               ? 0
+               : jobq__error_set(JOBQ_EINVAL, "%s must come before the worker's start", what);
 }
 
-static int check_handler(const jobq_worker *worker, const char *name, size_t n, int version, const jobq_conf *conf)
+static int check_handler(const jobq_worker *worker, const char *name, size_t n, int version,
+                         const jobq_conf *conf)
 {
     int rc;
 
@@ -100,13 +103,16 @@ static int check_handler(const jobq_worker *worker, const char *name, size_t n, 
         (rc = check_scope(conf, JOBQ_SCOPE_HANDLER, "handler")) < 0)
         return rc;
     if (version < 1)
-        return jobq__error_set(JOBQ_EINVAL, "version %d of handler %.*s: 1 or more", version, (int)n, name);
+        return jobq__error_set(JOBQ_EINVAL, "version %d of handler %.*s: 1 or more", version,
+                               (int)n, name);
     if (jobq__worker_find_handler(worker, jobq__slice(name, n), version) >= 0)
-        return jobq__error_set(JOBQ_EINVAL, "a handler for %.*s version %d is announced already", (int)n, name, version);
+        return jobq__error_set(JOBQ_EINVAL, "a handler for %.*s version %d is announced already",
+                               (int)n, name, version);
     return 0;
 }
 
-int jobq_worker_handle(jobq_worker *worker, const char *name, size_t n, int version, const jobq_conf *conf)
+int jobq_worker_handle(jobq_worker *worker, const char *name, size_t n, int version,
+                       const jobq_conf *conf)
 {
     jobq__handler handler = {.name_n = n, .version = version}, *grown;
     int rc;
@@ -145,7 +151,8 @@ int jobq_worker_listen(jobq_worker *worker, const char *event)
             return 0;
         }
     }
-    return jobq__error_set_subject(JOBQ_EINVAL, event, strlen(event), "there is no event \"%s\"", event);
+    return jobq__error_set_subject(JOBQ_EINVAL, event, strlen(event), "there is no event \"%s\"",
+                                   event);
 }
 
 int jobq_worker_set_hooks(jobq_worker *worker, const jobq_worker_hooks *hooks)
@@ -156,7 +163,8 @@ int jobq_worker_set_hooks(jobq_worker *worker, const jobq_worker_hooks *hooks)
     if ((rc = check_open(worker, "hooks")) < 0)
         return rc;
     if (hooks->size != sizeof(*hooks))
-        return jobq__error_set(JOBQ_EINVAL, "hooks of %zu bytes: this library knows %zu", hooks->size, sizeof(*hooks));
+        return jobq__error_set(JOBQ_EINVAL, "hooks of %zu bytes: this library knows %zu",
+                               hooks->size, sizeof(*hooks));
     worker->hooks = *hooks;
     return 0;
 }
@@ -212,9 +220,10 @@ static int choose_mode(jobq_worker *worker)
     if (jobq__store_driver(worker->queue->store)->features & JOBQ_FEATURE_SHARED)
         return 0;
     if (s->processes && jobq__conf_given(worker->run_conf, processes))
-        return jobq__error_set_subject(JOBQ_EINVAL, "processes", 9, "%s must be 0 with %s: its jobs live in this process only",
-                                       jobq__conf_spell(worker->run_conf, "processes", option, sizeof(option)),
-                                       jobq_queue_dsn(worker->queue));
+        return jobq__error_set_subject(
+            JOBQ_EINVAL, "processes", 9, "%s must be 0 with %s: its jobs live in this process only",
+            jobq__conf_spell(worker->run_conf, "processes", option, sizeof(option)),
+            jobq_queue_dsn(worker->queue));
     s->processes = 0;
     return 0;
 }
@@ -228,14 +237,16 @@ static void renew_identity(jobq_worker *worker)
     jobq__ident_worker(worker->id);
 }
 
-int jobq__worker_prepare(jobq_worker *worker, const char *const *queues, size_t count, const jobq_conf *over)
+int jobq__worker_prepare(jobq_worker *worker, const char *const *queues, size_t count,
+                         const jobq_conf *over)
 {
     int rc;
 
     if (worker->role == JOBQ_ROLE_CHILD || worker->inl)
         return jobq__error_set(JOBQ_EINVAL, "this worker is running already");
-    if ((rc = check_scope(over, JOBQ_SCOPE_WORKER, "run")) < 0 || (rc = set_run_conf(worker, over)) < 0 ||
-        (rc = set_queues(worker, queues, count)) < 0 || (rc = choose_mode(worker)) < 0)
+    if ((rc = check_scope(over, JOBQ_SCOPE_WORKER, "run")) < 0 ||
+        (rc = set_run_conf(worker, over)) < 0 || (rc = set_queues(worker, queues, count)) < 0 ||
+        (rc = choose_mode(worker)) < 0)
         return rc;
     renew_identity(worker);
     jobq__shared_free(&worker->shared);
@@ -254,7 +265,8 @@ static int run_inline(jobq_worker *worker)
     return JOBQ_ROLE_INLINE;
 }
 
-int jobq_worker_start(jobq_worker *worker, const char *const *queues, size_t count, const jobq_conf *over, int *code_out)
+int jobq_worker_start(jobq_worker *worker, const char *const *queues, size_t count,
+                      const jobq_conf *over, int *code_out)
 {
     bool pool;
     int rc;
@@ -283,7 +295,8 @@ int jobq_worker_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event
     if (worker->role != JOBQ_ROLE_INLINE || !worker->inl)
         return jobq__error_set(JOBQ_EINVAL, "the worker was not started");
     if (worker->stamp != jobq__process_stamp())
-        return jobq__error_set(JOBQ_EFORKED, "this process was forked by a handler: the worker is its parent's");
+        return jobq__error_set(JOBQ_EFORKED,
+                               "this process was forked by a handler: the worker is its parent's");
     return jobq__inline_next(worker, job_out, event_out);
 }
 

@@ -21,45 +21,49 @@ typedef struct {
 
 struct jobq_worker {
     jobq_queue *queue;
-    jobq_conf *conf;             /* constructor's options */
-    jobq_conf *run_conf;         /* with run()'s over them; what everybody reads */
+    jobq_conf *conf;     /* constructor's options */
+    jobq_conf *run_conf; /* with run()'s over them; what everybody reads */
     jobq__handler *handlers;
     size_t handler_count;
     bool has_resolver;
-    uint32_t listened;           /* bit i: jobq_event_list(i) has a listener */
+    uint32_t listened; /* bit i: jobq_event_list(i) has a listener */
     jobq_worker_hooks hooks;
-    char **queues;               /* being served */
+    char **queues; /* being served */
     size_t queue_count;
-    jobq__shared shared;         /* pool and inline alike (inline: words only) */
-    int role;                    /* JOBQ_ROLE_* once started, -1 before */
-    uint32_t slot;               /* child: its own */
-    jobq_job job;                /* child and inline: the one in hand */
+    jobq__shared shared; /* pool and inline alike (inline: words only) */
+    int role;            /* JOBQ_ROLE_* once started, -1 before */
+    uint32_t slot;       /* child: its own */
+    jobq_job job;        /* child and inline: the one in hand */
     int64_t started_mono_ms;
-    int64_t stamp;               /* process that made it */
-    pid_t master_pid;            /* pool: whom children and dispatcher must not outlive */
-    struct jobq__inline *inl;    /* inline.c */
-    struct jobq__child *child;   /* child.c */
+    int64_t stamp;             /* process that made it */
+    pid_t master_pid;          /* pool: whom children and dispatcher must not outlive */
+    struct jobq__inline *inl;  /* inline.c */
+    struct jobq__child *child; /* child.c */
     char stop_text[128];
     char id[JOBQ__WORKER_ID_SIZE]; /* known before the start; copied into the words */
 };
 
 /* worker.c */
-int jobq__worker_find_handler(const jobq_worker *worker, jobq_slice name, int32_t version); /* index or -1 */
-const jobq_conf *jobq__worker_handler_conf(const jobq_worker *worker, int index);         /* NULL for -1 */
-/* "NAME@VERSION\n" of every handler, and "QUEUE\n" of every queue, for the worker's record (rule N4). */
+/* index or -1 */
+int jobq__worker_find_handler(const jobq_worker *worker, jobq_slice name, int32_t version);
+const jobq_conf *jobq__worker_handler_conf(const jobq_worker *worker, int index); /* NULL for -1 */
+/* "NAME@VERSION\n" of every handler, and "QUEUE\n" of every queue, for the worker's record (rule
+ * N4). */
 void jobq__worker_names(const jobq_worker *worker, jobq__buf *out);
 void jobq__worker_queues(const jobq_worker *worker, jobq__buf *out);
 /* "ran 12 jobs": the words' reason as text. */
 void jobq__worker_stop_text(const jobq__words *words, char *out, size_t size);
 
 /* Options, queues and id for a run that begins now; frees what an earlier run left. */
-int jobq__worker_prepare(jobq_worker *worker, const char *const *queues, size_t count, const jobq_conf *over);
+int jobq__worker_prepare(jobq_worker *worker, const char *const *queues, size_t count,
+                         const jobq_conf *over);
 
-/* master.c: runs the pool. Returns JOBQ_ROLE_CHILD in a fresh child, JOBQ_ROLE_MASTER when all is over. */
+/* master.c: runs the pool. Returns JOBQ_ROLE_CHILD in a fresh child, JOBQ_ROLE_MASTER when all is
+ * over. */
 int jobq__master_run(jobq_worker *worker, int *code_out);
 
-/* dispatcher.c: what the first forked process does until everything is settled; never returns. `again`: an
- * earlier dispatcher died or hung, take over what it left. */
+/* dispatcher.c: what the first forked process does until everything is settled; never returns.
+ * `again`: an earlier dispatcher died or hung, take over what it left. */
 _Noreturn void jobq__dispatcher_main(jobq_worker *worker, bool again);
 
 /* child.c */
@@ -76,27 +80,32 @@ int jobq__inline_finish(jobq_worker *worker);
 void jobq__inline_fatal(jobq_worker *worker, const char *text, size_t n);
 
 /* signals.c: the only file that calls sigaction. */
-int jobq__signals_install(bool pool);   /* remembers the old handlers */
+int jobq__signals_install(bool pool); /* remembers the old handlers */
 void jobq__signals_restore(void);
-void jobq__signals_child(void (*interrupt)(void *payload), void *payload); /* in a child: no-ops and SIGURG */
+/* in a child: no-ops and SIGURG */
+void jobq__signals_child(void (*interrupt)(void *payload), void *payload);
 /* Inline, after install: SIGURG (our timer's) and stop signals call it, until restore. */
 void jobq__signals_inline(void (*interrupt)(void *payload), void *payload);
-void jobq__signals_dispatcher(void);    /* in the dispatcher: ignores what is the master's */
-int jobq__signals_fd(void);             /* readable when one came */
+void jobq__signals_dispatcher(void); /* in the dispatcher: ignores what is the master's */
+int jobq__signals_fd(void);          /* readable when one came */
 /* The next signal that came, 0 = none. */
 int jobq__signals_next(void);
 
-/* observe.c: what people see (rule G4). Formats lines, never blocks: see there. `at_wall_ms` local time. */
+/* observe.c: what people see (rule G4). Formats lines, never blocks: see there. `at_wall_ms` local
+ * time. */
 typedef struct jobq__observer jobq__observer;
 int jobq__observer_new(const jobq_worker *worker, jobq__observer **out);
 void jobq__observer_free(jobq__observer *o);
 void jobq__observer_tick(jobq__observer *o, int64_t mono_ms); /* summary lines, buffered output */
 void jobq__observer_starting(jobq__observer *o);              /* "Worker ID watching ..." */
 void jobq__observer_processing(jobq__observer *o, const jobq__handout *h);
-/* After the store has answered. took_ms -1 = never ran. `fault` may be NULL; status: 0 or JOBQ_ELEASE ... */
-void jobq__observer_ended(jobq__observer *o, const jobq__handout *h, jobq_ending ending, const jobq__verdict *verdict,
-                          int64_t took_ms, const jobq__fault *fault, int status);
-void jobq__observer_error(jobq__observer *o, const char *fmt, ...) JOBQ_PRINTF(2, 3); /* stderr: "error: ..." */
+/* After the store has answered. took_ms -1 = never ran. `fault` may be NULL; status: 0 or
+ * JOBQ_ELEASE ... */
+void jobq__observer_ended(jobq__observer *o, const jobq__handout *h, jobq_ending ending,
+                          const jobq__verdict *verdict, int64_t took_ms, const jobq__fault *fault,
+                          int status);
+/* stderr: "error: ..." */
+void jobq__observer_error(jobq__observer *o, const char *fmt, ...) JOBQ_PRINTF(2, 3);
 void jobq__observer_note(jobq__observer *o, const char *fmt, ...) JOBQ_PRINTF(2, 3);
 void jobq__observer_stopping(jobq__observer *o, const char *reason, int64_t jobs_run, int code);
 
@@ -105,11 +114,17 @@ struct jobq_event {
     const char *name;
     jobq_job *job;
     jobq__arena arena;
-    struct { const char *key, *text; double number; bool is_number; } data[8];
+    struct {
+        const char *key, *text;
+        double number;
+        bool is_number;
+    } data[8];
     size_t data_count;
 };
-void jobq__event_write(jobq__buf *out, const jobq__handout *h, jobq_ending ending, const jobq__verdict *verdict, int64_t took_ms,
+void jobq__event_write(jobq__buf *out, const jobq__handout *h, jobq_ending ending,
+                       const jobq__verdict *verdict, int64_t took_ms,
                        const jobq__fault *fault); /* data part only */
-bool jobq__event_read(jobq_event *event, const char *name, size_t name_n, const void *data, size_t data_n);
+bool jobq__event_read(jobq_event *event, const char *name, size_t name_n, const void *data,
+                      size_t data_n);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How fast a pool drains no-op jobs from a SQLite file: `drain FOLDER [JOBS [PROCESSES [OPTION=VALUE...]]]`
- * prints "drain N/s" (first start to last start) and the CPU seconds per 10,000 jobs of the whole worker.
+ * How fast a pool drains no-op jobs from a SQLite file: `drain FOLDER [JOBS [PROCESSES
+ * [OPTION=VALUE...]]]` prints "drain N/s" (first start to last start) and the CPU seconds per
+ * 10,000 jobs of the whole worker.
  */
 #include <jobqueue/jobqueue.h>
 #include <stdatomic.h>
@@ -58,7 +59,8 @@ static void push_all(jobq_queue *queue, int jobs)
     for (int i = 0; i < JOBQ_PUSH_CHUNK; i++)
         chunk[i] = jobq_message_new();
     for (int done = 0; done < jobs; done += JOBQ_PUSH_CHUNK)
-        push_chunk(queue, chunk, jobs - done < JOBQ_PUSH_CHUNK ? jobs - done : JOBQ_PUSH_CHUNK, done);
+        push_chunk(queue, chunk, jobs - done < JOBQ_PUSH_CHUNK ? jobs - done : JOBQ_PUSH_CHUNK,
+                   done);
     for (int i = 0; i < JOBQ_PUSH_CHUNK; i++)
         jobq_message_free(chunk[i]);
 }
@@ -93,7 +95,8 @@ static double cpu_seconds(int who)
     struct rusage ru;
 
     getrusage(who, &ru);
-    return (double)ru.ru_utime.tv_sec + (double)ru.ru_stime.tv_sec + (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6;
+    return (double)ru.ru_utime.tv_sec + (double)ru.ru_stime.tv_sec +
+           (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6;
 }
 
 int main(int argc, char **argv)
@@ -114,7 +117,8 @@ int main(int argc, char **argv)
     jobq_conf_set_bool(conf, "stop_when_empty", true);
     jobq_conf_set(conf, "processes", processes, strlen(processes));
     set_options(conf, argc > 4 ? argc - 4 : 0, argv + 4);
-    if (jobq_worker_new(queue, conf, &worker) < 0 || jobq_worker_handle(worker, "noop", 4, 1, NULL) < 0)
+    if (jobq_worker_new(queue, conf, &worker) < 0 ||
+        jobq_worker_handle(worker, "noop", 4, 1, NULL) < 0)
         fail("worker");
     code = jobq_worker_run(worker, NULL, 0, handle, t);
     printf("drain %.0f /s\n", (double)(t->count - 1) * 1e6 / (double)(t->last_us - t->first_us));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * main for the fuzz targets where no fuzzer drives them: gives every file named, and every file of the
- * folders named, to the target once. Prints TAP with one line a folder or file; a crash ends it.
+ * main for the fuzz targets where no fuzzer drives them: gives every file named, and every file of
+ * the folders named, to the target once. Prints TAP with one line a folder or file; a crash ends
+ * it.
  */
 #include <dirent.h>
 #include <errno.h>

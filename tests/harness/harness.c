@@ -26,8 +26,9 @@ void jobq_test_code(int64_t rc, int code, const char *expr, const char *file, in
     const jobq_error *err = jobq_error_last();
 
     if (rc != code || jobq_error_code(err) != code) {
-        print_error("%s\n  = %lld (%s), record %d \"%s\"; wanted %d (%s)\n", expr, (long long)rc, jobq_error_word((int)rc),
-                    jobq_error_code(err), jobq_error_message(err), code, jobq_error_word(code));
+        print_error("%s\n  = %lld (%s), record %d \"%s\"; wanted %d (%s)\n", expr, (long long)rc,
+                    jobq_error_word((int)rc), jobq_error_code(err), jobq_error_message(err), code,
+                    jobq_error_word(code));
         _fail(file, line);
     }
 }

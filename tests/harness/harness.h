@@ -24,15 +24,15 @@ int64_t jobq_test_ok(int64_t rc, const char *expr, const char *file, int line);
 void jobq_test_code(int64_t rc, int code, const char *expr, const char *file, int line);
 void jobq_test_said(const char *text, const char *file, int line);
 
-/* A fresh folder under the system's temporary folder, removed with everything in it when the process that
- * asked ends normally. Borrowed. */
+/* A fresh folder under the system's temporary folder, removed with everything in it when the
+ * process that asked ends normally. Borrowed. */
 const char *jobq_test_folder(void);
 /* Waits until the condition holds, at most `seconds`; says what it waited for when it fails. */
-#define wait_until(condition, seconds)                                                             \
-    do {                                                                                           \
-        int64_t wait_end = jobq_test_deadline(seconds);                                            \
-        while (!(condition))                                                                       \
-            jobq_test_pause(wait_end, #condition, __FILE__, __LINE__);                             \
+#define wait_until(condition, seconds)                                 \
+    do {                                                               \
+        int64_t wait_end = jobq_test_deadline(seconds);                \
+        while (!(condition))                                           \
+            jobq_test_pause(wait_end, #condition, __FILE__, __LINE__); \
     } while (0)
 int64_t jobq_test_deadline(int seconds);
 void jobq_test_pause(int64_t deadline, const char *condition, const char *file, int line);

@@ -301,6 +301,28 @@ static bool is_mode(const pool *p, const char *mode)
     return p->start_mode && strcmp(p->start_mode, mode) == 0;
 }
 
+static void linger_at_start(void *payload)
+{
+    struct timespec pause = {0, 700000000};
+
+    (void)payload;
+    nanosleep(&pause, NULL);
+}
+
+/* What a child does first of all in this mode; NULL = nothing. */
+static void (*at_start(const pool *p))(void *payload)
+{
+    static const struct {
+        const char *mode;
+        void (*run)(void *payload);
+    } rows[] = {{"exit", exit_at_start}, {"fat", grow_at_start}, {"slow", linger_at_start}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (is_mode(p, rows[i].mode))
+            return rows[i].run;
+    return NULL;
+}
+
 static void redirect(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -313,7 +335,7 @@ static void redirect(const char *path)
 static int be_worker(const pool *p, const char *options)
 {
     jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_WORKER, JOBQ_STYLE_SNAKE);
-    jobq_worker_hooks hooks = {.size = sizeof(hooks), .after_fork_child = is_mode(p, "fat") ? grow_at_start : exit_at_start};
+    jobq_worker_hooks hooks = {.size = sizeof(hooks), .after_fork_child = at_start(p)};
     const char *queues[] = {"default"};
     int code;
 
@@ -324,7 +346,7 @@ static int be_worker(const pool *p, const char *options)
         return 99;
     for (size_t i = 0; i < HANDLERS; i++)
         jobq_worker_handle(running_worker, handlers[i].name, strlen(handlers[i].name), 1, NULL);
-    if (is_mode(p, "exit") || is_mode(p, "fat"))
+    if (hooks.after_fork_child)
         jobq_worker_set_hooks(running_worker, &hooks);
     if (is_mode(p, "ignore-hup"))
         signal(SIGHUP, SIG_IGN);

@@ -22,7 +22,7 @@ typedef struct {
     pid_t pid;           /* the master; leads a process group of its own */
     pid_t known[64];     /* every process of the pool seen so far */
     size_t known_count;
-    const char *start_mode; /* "exit", "fat": children at their start; "ignore-hup"; "listen"; NULL */
+    const char *start_mode; /* "exit", "fat", "slow": children at their start; "ignore-hup"; "listen"; NULL */
 } pool;
 
 /* A fresh store. */

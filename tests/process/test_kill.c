@@ -42,6 +42,19 @@ static void test_child_killed(void **state)
     assert_true(pool_said(p, "by signal 9"));
 }
 
+/* Rule G3: jobs that went back to the store for want of a living child are work left. */
+static void test_empty_after_give_back(void **state)
+{
+    pool *p = *state;
+
+    p->start_mode = "slow";
+    pool_push(p, "crash", SIGKILL, "backoff=100");
+    pool_push_many(p, "note", 0, NULL, 12);
+    assert_int_equal(pool_run(p, "processes=1 prefetch=20 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "begin note"), 12);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 0);
+}
+
 /* An idle child is killed: nobody is blamed, the pool is filled up again (case B074). */
 static void test_idle_child_killed(void **state)
 {
@@ -187,7 +200,8 @@ static void test_events(void **state)
     char line[256];
 
     p->start_mode = "listen";
-    snprintf(line, sizeof(line), "event job.crashed %s", pool_push(p, "crash", SIGKILL, "backoff=100"));
+    snprintf(line, sizeof(line), "event job.crashed %s",
+             pool_push(p, "crash", SIGKILL, "backoff=100"));
     pool_push(p, "fail", 0, "backoff=100");
     pool_start(p, "processes=2");
     wait_until(pool_ledger(p, line) == 1, 20);
@@ -250,9 +264,18 @@ static void test_handler_closes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_child_killed),  TEST(test_idle_child_killed), TEST(test_dispatcher_killed),
-        TEST(test_dispatcher_hangs), TEST(test_master_killed),  TEST(test_handlers_that_die),
-        TEST(test_events),        TEST(test_poison),        TEST(test_random_kills),       TEST(test_handler_forks),     TEST(test_handler_closes),
+        TEST(test_child_killed),
+        TEST(test_empty_after_give_back),
+        TEST(test_idle_child_killed),
+        TEST(test_dispatcher_killed),
+        TEST(test_dispatcher_hangs),
+        TEST(test_master_killed),
+        TEST(test_handlers_that_die),
+        TEST(test_events),
+        TEST(test_poison),
+        TEST(test_random_kills),
+        TEST(test_handler_forks),
+        TEST(test_handler_closes),
     };
 
     return cmocka_run_group_tests_name("process/kill", tests, NULL, NULL);

@@ -16,14 +16,13 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-enum { MIN_LIBRARY = 3035000, MAX_BATCH = 4096 };
+enum { MIN_LIBRARY = 3035000, MAX_BATCH = 4096, CHECKPOINT_FRAMES = 1000 };
 #define MAX_BODY ((size_t)64 << 20)
 
 static const char pragmas[] = "PRAGMA cache_size=-4000;"
                               "PRAGMA temp_store=MEMORY;"
                               "PRAGMA secure_delete=OFF;"
-                              "PRAGMA journal_size_limit=67108864;"
-                              "PRAGMA wal_autocheckpoint=1000;";
+                              "PRAGMA journal_size_limit=67108864;";
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
@@ -138,6 +137,17 @@ static int set_wal(sqlite_store *store)
     return 0;
 }
 
+/* As SQLite's own automatic checkpoint, but left to the settlements of a worker as long as the file
+ * does not grow large: neither a push nor the start of a job waits for one. */
+static int checkpoint(void *payload, sqlite3 *db, const char *name, int frames)
+{
+    const sqlite_store *store = payload;
+
+    if (frames >= (store->hurried ? 4 * CHECKPOINT_FRAMES : CHECKPOINT_FRAMES))
+        sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK; /* the commit stands; a checkpoint that could not be is tried again */
+}
+
 static int set_up(sqlite_store *store, bool for_schema)
 {
     int rc;
@@ -149,11 +159,10 @@ static int set_up(sqlite_store *store, bool for_schema)
     rc = set_wal(store);
     if (rc < 0)
         return rc;
-    if (sqlite3_exec(store->db,
-                     store->full_sync ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
-                     NULL, NULL, NULL))
-        return jobq__sqlite_fail(store, "opening");
-    rc = jobq__sqlite_remember_file(store);
+    sqlite3_wal_hook(store->db, checkpoint, store);
+    rc = jobq__sqlite_set_sync(store, store->full_sync);
+    if (rc == 0)
+        rc = jobq__sqlite_remember_file(store);
     if (rc < 0)
         return rc;
     return store->migrate || for_schema ? jobq__sqlite_migrate(store)

@@ -310,7 +310,9 @@ static int exchange(sqlite_store *store, jobq_exchange *x, bool *ring)
 
     if (rc <= 0)
         return rc;
-    rc = jobq__sqlite_begin(store);
+    /* A reservation lost with the machine is a job that runs again, as it would anyway: no job
+     * waits for the disk before it starts. A settlement must not be lost. */
+    rc = x->settle_count ? jobq__sqlite_begin(store) : jobq__sqlite_begin_hurried(store, false);
     if (rc == 0)
         rc = jobq__sqlite_finish(store, run_exchange(store, x, ring));
     if (rc < 0 && x->out) {

@@ -43,9 +43,12 @@ static int check_file_system(const sqlite_store *store)
     struct statfs fs;
     const char *name;
 
-    if (statfs(store->folder, &fs) != 0)
-        return jobq__sqlite_refuse(JOBQ_ECONNECT, JOBQ__RETRYABLE, errno, store,
-                                   errno == ENOENT ? "the folder does not exist" : strerror(errno));
+    if (statfs(store->folder, &fs) != 0) {
+        bool missing = errno == ENOENT || errno == ENOTDIR; /* a wrong path: waiting will not help */
+
+        return jobq__sqlite_refuse(JOBQ_ECONNECT, missing ? JOBQ__FATAL : JOBQ__RETRYABLE, errno,
+                                   store, missing ? "the folder does not exist" : strerror(errno));
+    }
     name = network_name((long)fs.f_type);
     if (name)
         return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "sqlite", 0,

@@ -116,7 +116,7 @@ static int push_one(sqlite_store *store, jobq_push *item, int64_t now_ms)
 static int push_all(sqlite_store *store, jobq_push *items, size_t n)
 {
     int64_t now_ms = jobq__clock_wall_ms();
-    int rc = jobq__sqlite_begin(store);
+    int rc = jobq__sqlite_begin_hurried(store, true);
 
     if (rc < 0)
         return rc;

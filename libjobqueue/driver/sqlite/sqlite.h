@@ -111,6 +111,8 @@ typedef struct sqlite_store {
     struct sqlite_store *next, **link; /* list of open stores, for forks */
     char *path, *wal_path, *shm_path, *folder;
     bool migrate, full_sync;
+    bool syncing; /* what synchronous says now: do commits wait for the disk? */
+    bool hurried; /* somebody waits for the transaction under way: no checkpoint after it */
     int64_t timeout_ms;
     sqlite3 *db;  /* NULL: not connected */
     int busy;     /* atomic: a call is under way */
@@ -157,6 +159,9 @@ void jobq__sqlite_bind_blob(sqlite3_stmt *stmt, int at, jobq_slice s);
 /* A column into the batch; false: no memory. */
 bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out, jobq_slice *to);
 int jobq__sqlite_begin(sqlite_store *store); /* takes the write lock */
+/* Likewise for what somebody waits for; sync false: the commit does not wait for the disk. */
+int jobq__sqlite_begin_hurried(sqlite_store *store, bool sync);
+int jobq__sqlite_set_sync(sqlite_store *store, bool full);
 /* Commits (rc 0) or rolls back; the result. */
 int jobq__sqlite_finish(sqlite_store *store, int rc);
 /* Words the connection's last error. */

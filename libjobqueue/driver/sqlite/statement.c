@@ -159,11 +159,34 @@ bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out, jobq_sli
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
+int jobq__sqlite_set_sync(sqlite_store *store, bool full)
+{
+    if (sqlite3_exec(store->db, full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
+                     NULL, NULL, NULL))
+        return jobq__sqlite_fail(store, "setting synchronous");
+    store->syncing = full;
+    return 0;
+}
+
+static int begin(sqlite_store *store, bool full, bool hurried)
+{
+    int rc = full == store->syncing ? 0 : jobq__sqlite_set_sync(store, full);
+    sqlite3_stmt *stmt = rc ? NULL : jobq__sqlite_use(store, ST_BEGIN, "BEGIN IMMEDIATE");
+
+    store->hurried = hurried;
+    return stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();
+}
+
 int jobq__sqlite_begin(sqlite_store *store)
 {
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_BEGIN, "BEGIN IMMEDIATE");
+    return begin(store, store->full_sync, false);
+}
 
-    return stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();
+/* Without sync: for what may be lost with the machine's power. The next commit that waits covers
+ * this one too, for the WAL is written from front to back. */
+int jobq__sqlite_begin_hurried(sqlite_store *store, bool sync)
+{
+    return begin(store, sync && store->full_sync, true);
 }
 
 /* Nothing stays open whatever happened; SQLite may have rolled back by itself

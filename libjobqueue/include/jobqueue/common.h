@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What every public header needs: the export mark, the version, C linkage. Text and bytes travel as
- * pointer + length everywhere; a NUL byte inside is an ordinary byte. Spans are int64_t milliseconds
- * (suffix _ms), instants are milliseconds since 1970 by the store's clock (suffix _at_ms; 0 = none).
+ * pointer + length everywhere; a NUL byte inside is an ordinary byte. Spans are int64_t
+ * milliseconds (suffix _ms), instants are milliseconds since 1970 by the store's clock (suffix
+ * _at_ms; 0 = none).
  */
 #ifndef JOBQUEUE_COMMON_H
 #define JOBQUEUE_COMMON_H
@@ -29,10 +30,8 @@
 
 #if defined(__GNUC__)
 #define JOBQ_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#define JOBQ_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define JOBQ_PRINTF(fmt, args)
-#define JOBQ_MUST_CHECK
 #endif
 
 JOBQ_BEGIN_DECLS

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options by name. One table (core/conf_table.c, printed as doc/configuration.md) holds each option's
- * name, type, range, default, scope and meaning; parser, range check, help and documentation read it.
+ * Options by name. One table (core/conf_table.c, printed as doc/configuration.md) holds each
+ * option's name, type, range, default, scope and meaning; parser, range check, help and
+ * documentation read it.
  */
 #ifndef JOBQUEUE_CONF_H
 #define JOBQUEUE_CONF_H
@@ -27,14 +28,16 @@ enum {
     JOBQ_STYLE_KEBAB = 2  /* --max-time command line */
 };
 
-/* A new, empty set of options; NULL when out of memory. Not for use by two threads at once. @since 0.1 */
+/* A new, empty set of options; NULL when out of memory. Not for use by two threads at once.
+ * @since 0.1 */
 JOBQ_API jobq_conf *jobq_conf_new(int scope, int style);
-JOBQ_API void jobq_conf_free(jobq_conf *conf); /* NULL is fine */
+JOBQ_API void jobq_conf_free(jobq_conf *conf);  /* NULL is fine */
 JOBQ_API void jobq_conf_reset(jobq_conf *conf); /* forget every value, keep scope and style */
 
-/* Sets one option from text. Numbers are strict: no blanks, no trailing garbage, no NaN, never a silent
- * default. JOBQ_ECONF: unknown name (the message gives the nearest known one) or one of another scope
- * (the message says where it belongs); JOBQ_EINVAL: the value (the message says what is allowed). */
+/* Sets one option from text. Numbers are strict: no blanks, no trailing garbage, no NaN, never a
+ * silent default. JOBQ_ECONF: unknown name (the message gives the nearest known one) or one of
+ * another scope (the message says where it belongs); JOBQ_EINVAL: the value (the message says what
+ * is allowed). */
 JOBQ_API int jobq_conf_set(jobq_conf *conf, const char *name, const char *value, size_t n);
 JOBQ_API int jobq_conf_set_int(jobq_conf *conf, const char *name, int64_t value);
 JOBQ_API int jobq_conf_set_double(jobq_conf *conf, const char *name, double value);
@@ -45,8 +48,8 @@ JOBQ_API int jobq_conf_add(jobq_conf *conf, const char *name, const char *value,
 /* Copies what `over` sets over what `conf` has. Scopes must be equal. */
 JOBQ_API int jobq_conf_merge(jobq_conf *conf, const jobq_conf *over);
 
-/* The i-th row of the table for documentation and help; false past the end. Every pointer may be NULL;
- * strings live for ever. `scopes` is a set of JOBQ_SCOPE_*. */
+/* The i-th row of the table for documentation and help; false past the end. Every pointer may be
+ * NULL; strings live for ever. `scopes` is a set of JOBQ_SCOPE_*. */
 JOBQ_API bool jobq_conf_describe(size_t i, const char **name_out, const char **type_out,
                                  const char **range_out, const char **default_out, int *scopes_out,
                                  const char **meaning_out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking at jobs without taking them, and mending dead ones. Everything here is bounded: pages, never
- * whole queues.
+ * Looking at jobs without taking them, and mending dead ones. Everything here is bounded: pages,
+ * never whole queues.
  */
 #ifndef JOBQUEUE_INSPECT_H
 #define JOBQUEUE_INSPECT_H
@@ -10,32 +10,65 @@
 
 JOBQ_BEGIN_DECLS
 
-typedef enum { JOBQ_READY, JOBQ_DELAYED, JOBQ_RESERVED, JOBQ_DONE, JOBQ_DEAD, JOBQ_STATES } jobq_state;
-JOBQ_API const char *jobq_state_word(jobq_state state);            /* "ready" */
-JOBQ_API int jobq_state_parse(const char *word, jobq_state *state_out); /* JOBQ_EINVAL names the five */
+typedef enum {
+    JOBQ_READY,
+    JOBQ_DELAYED,
+    JOBQ_RESERVED,
+    JOBQ_DONE,
+    JOBQ_DEAD,
+    JOBQ_STATES
+} jobq_state;
+JOBQ_API const char *jobq_state_word(jobq_state state); /* "ready" */
+/* JOBQ_EINVAL names the five */
+JOBQ_API int jobq_state_parse(const char *word, jobq_state *state_out);
 
 /* ---- one job as it stands -------------------------------------------------------------------- */
 
 typedef struct jobq_info jobq_info;
 
-typedef enum { JOBQ_INFO_ID, JOBQ_INFO_NAME, JOBQ_INFO_QUEUE, JOBQ_INFO_RESERVED_BY, JOBQ_INFO_REASON,
-    JOBQ_INFO_UNIQUE } jobq_info_text_field;
-typedef enum { JOBQ_INFO_STATE, JOBQ_INFO_VERSION, JOBQ_INFO_PRIORITY, JOBQ_INFO_ATTEMPT, JOBQ_INFO_DELIVERIES, JOBQ_INFO_FAILURES,
-    JOBQ_INFO_CRASHES, JOBQ_INFO_RELEASES, JOBQ_INFO_LOSSES, JOBQ_INFO_FENCE, JOBQ_INFO_ENQUEUED_AT_MS, JOBQ_INFO_AVAILABLE_AT_MS,
-    JOBQ_INFO_RESERVED_UNTIL_MS, JOBQ_INFO_DIED_AT_MS } jobq_info_number_field;
+typedef enum {
+    JOBQ_INFO_ID,
+    JOBQ_INFO_NAME,
+    JOBQ_INFO_QUEUE,
+    JOBQ_INFO_RESERVED_BY,
+    JOBQ_INFO_REASON,
+    JOBQ_INFO_UNIQUE
+} jobq_info_text_field;
+typedef enum {
+    JOBQ_INFO_STATE,
+    JOBQ_INFO_VERSION,
+    JOBQ_INFO_PRIORITY,
+    JOBQ_INFO_ATTEMPT,
+    JOBQ_INFO_DELIVERIES,
+    JOBQ_INFO_FAILURES,
+    JOBQ_INFO_CRASHES,
+    JOBQ_INFO_RELEASES,
+    JOBQ_INFO_LOSSES,
+    JOBQ_INFO_FENCE,
+    JOBQ_INFO_ENQUEUED_AT_MS,
+    JOBQ_INFO_AVAILABLE_AT_MS,
+    JOBQ_INFO_RESERVED_UNTIL_MS,
+    JOBQ_INFO_DIED_AT_MS
+} jobq_info_number_field;
 
-/* NULL when the job has none. Numbers: 0 when there is none. */
-JOBQ_API const char *jobq_info_text(const jobq_info *info, jobq_info_text_field which, size_t *n_out);
+/* NULL when the job has none. Numbers: 0 when there is none. n_out and format_out may be NULL. */
+JOBQ_API const char *jobq_info_text(const jobq_info *info, jobq_info_text_field which,
+                                    size_t *n_out);
 JOBQ_API int64_t jobq_info_number(const jobq_info *info, jobq_info_number_field which);
 JOBQ_API const void *jobq_info_body(const jobq_info *info, size_t *n_out, int *format_out);
-JOBQ_API bool jobq_info_context(const jobq_info *info, size_t i, const char **key, size_t *key_n, const char **value, size_t *value_n);
+JOBQ_API bool jobq_info_context(const jobq_info *info, size_t i, const char **key, size_t *key_n,
+                                const char **value, size_t *value_n);
 /* The i-th option that was given at push, as text ("tries", "5"); false past the end. */
-JOBQ_API bool jobq_info_option(const jobq_info *info, size_t i, const char **name, const char **value);
-/* The last error: class, message, where (file:line), trace; false when there is none. Any pointer may be NULL. */
-JOBQ_API bool jobq_info_error(const jobq_info *info, const char **class_name, const char **message, const char **where, const char **trace);
-/* The i-th attempt kept (oldest first, at most 10); false past the end. */
-JOBQ_API bool jobq_info_attempt(const jobq_info *info, size_t i, int64_t *started_at_ms, int64_t *ended_at_ms, const char **worker,
-                                const char **outcome, const char **class_name, const char **message);
+JOBQ_API bool jobq_info_option(const jobq_info *info, size_t i, const char **name,
+                               const char **value);
+/* The last error: class, message, where (file:line), trace; false when there is none. Any pointer
+ * may be NULL. */
+JOBQ_API bool jobq_info_error(const jobq_info *info, const char **class_name, const char **message,
+                              const char **where, const char **trace);
+/* The i-th attempt kept (oldest first, at most 10); false past the end. Any pointer may be NULL. */
+JOBQ_API bool jobq_info_attempt(const jobq_info *info, size_t i, int64_t *started_at_ms,
+                                int64_t *ended_at_ms, const char **worker, const char **outcome,
+                                const char **class_name, const char **message);
 /* 0 or JOBQ_EPAYLOAD (unreadable header or body: text in jobq_error_last). */
 JOBQ_API int jobq_info_check(const jobq_info *info);
 JOBQ_API void jobq_info_free(jobq_info *info);
@@ -48,38 +81,52 @@ JOBQ_API int jobq_queue_find(jobq_queue *queue, const char *id, size_t n, jobq_i
 typedef struct jobq_list jobq_list; /* a page of jobq_info */
 JOBQ_API size_t jobq_list_count(const jobq_list *list);
 JOBQ_API const jobq_info *jobq_list_get(const jobq_list *list, size_t i); /* borrowed */
-JOBQ_API jobq_info *jobq_list_take(jobq_list *list, size_t i);            /* the caller's from now on */
+JOBQ_API jobq_info *jobq_list_take(jobq_list *list, size_t i); /* the caller's from now on */
 /* Give this as `after` for the next page; NULL on the last one. */
 JOBQ_API const char *jobq_list_next(const jobq_list *list);
 JOBQ_API void jobq_list_free(jobq_list *list);
 
 /* Jobs of one queue in one state, in the order they will run (dead: newest first); limit 1-1000. */
-JOBQ_API int jobq_queue_jobs(jobq_queue *queue, const char *name, size_t n, jobq_state state, size_t limit, const char *after, jobq_list **list_out);
+JOBQ_API int jobq_queue_jobs(jobq_queue *queue, const char *name, size_t n, jobq_state state,
+                             size_t limit, const char *after, jobq_list **list_out);
 
-/* Which dead jobs; zero-initialise, NULL / 0 = any. In sys-like style this struct starts with its size. */
+/* Which dead jobs; zero-initialise, NULL / 0 = any. In sys-like style this struct starts with its
+ * size. */
 typedef struct {
     size_t size; /* sizeof(jobq_filter) */
     const char *queue, *name, *reason;
     int64_t older_than_ms; /* died at least so long ago */
 } jobq_filter;
 
-/* Newest first. Never fails on a bad body. */
-JOBQ_API int jobq_queue_dead(jobq_queue *queue, const jobq_filter *filter, size_t limit, const char *after, jobq_list **list_out);
+/* Newest first; filter NULL = any, limit 1-1000. Never fails on a bad body. */
+JOBQ_API int jobq_queue_dead(jobq_queue *queue, const jobq_filter *filter, size_t limit,
+                             const char *after, jobq_list **list_out);
 
-/* What to do with dead jobs. Each job is one atomic step; waiting and running ones are never touched. */
+/* What to do with dead jobs. Each job is one atomic step; waiting and running ones are never
+ * touched. */
 enum { JOBQ_DEAD_RETRY, JOBQ_DEAD_FORGET };
-/* By ids: results[i] = 0 done, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique key is
- * held). Returns the number done. dry_run: says what would be done. */
-JOBQ_API int64_t jobq_queue_mend_ids(jobq_queue *queue, int what, const char *const *ids, size_t n, bool dry_run, int *results);
-/* By filter, in bounded pages. `skipped_out` (may be NULL) counts those whose unique key is held. progress
- * (may be NULL) is called after each page; returning non-zero stops (JOBQ_ECALLBACK). Returns the number done. */
-JOBQ_API int64_t jobq_queue_mend(jobq_queue *queue, int what, const jobq_filter *filter, bool dry_run, int64_t *skipped_out,
+/* By ids: results[i] = 0 done, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique
+ * key is held). Returns the number done. dry_run: says what would be done. */
+JOBQ_API int64_t jobq_queue_mend_ids(jobq_queue *queue, int what, const char *const *ids, size_t n,
+                                     bool dry_run, int *results);
+/* By filter, in bounded pages. `skipped_out` (may be NULL) counts those whose unique key is held.
+ * progress (may be NULL) is called after each page; returning non-zero stops (JOBQ_ECALLBACK).
+ * Returns the number done. */
+JOBQ_API int64_t jobq_queue_mend(jobq_queue *queue, int what, const jobq_filter *filter,
+                                 bool dry_run, int64_t *skipped_out,
                                  int (*progress)(void *payload, int64_t done), void *payload);
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-typedef enum { JOBQ_STAT_READY, JOBQ_STAT_DELAYED, JOBQ_STAT_RESERVED, JOBQ_STAT_DEAD, JOBQ_STAT_BACKLOG,
-    JOBQ_STAT_OLDEST_READY_AGE_MS /* -1: nothing ready */, JOBQ_STATS } jobq_stat;
+typedef enum {
+    JOBQ_STAT_READY,
+    JOBQ_STAT_DELAYED,
+    JOBQ_STAT_RESERVED,
+    JOBQ_STAT_DEAD,
+    JOBQ_STAT_BACKLOG,
+    JOBQ_STAT_OLDEST_READY_AGE_MS /* -1: nothing ready */,
+    JOBQ_STATS
+} jobq_stat;
 /* values_out has JOBQ_STATS elements. A queue nobody ever used counts 0 everywhere. */
 JOBQ_API int jobq_queue_stats(jobq_queue *queue, const char *name, size_t n, int64_t *values_out);
 /* Names of the store's queues, sorted; freed with jobq_names_free. */

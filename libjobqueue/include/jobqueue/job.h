@@ -13,31 +13,42 @@ JOBQ_BEGIN_DECLS
 typedef struct jobq_job jobq_job;
 
 /* How an attempt ended. The words (jobq_ending_word) stand in histories and events. */
-#define JOBQ_ENDING_LIST(X)                                                                        \
-    X(JOBQ_ENDED_DONE, "done")                     /* the handler returned */                          \
-    X(JOBQ_ENDED_FAILED, "failed")                 /* it threw: a failure */                           \
-    X(JOBQ_ENDED_EXITED, "exited")                 /* it called exit: a failure */                     \
-    X(JOBQ_ENDED_TIMED_OUT, "timed_out")           /* over its time limit: a failure */                \
-    X(JOBQ_ENDED_CRASHED, "crashed")               /* its process died: a crash */                     \
-    X(JOBQ_ENDED_LEASE_LOST, "lease_lost")         /* its worker's lease ran out: a loss */            \
-    X(JOBQ_ENDED_RELEASED, "released")             /* put back by itself: costs nothing */             \
-    X(JOBQ_ENDED_CLEANUP_FAILED, "cleanup_failed") /* a deferred cleanup threw: a failure */           \
-    X(JOBQ_ENDED_STOPPED, "stopped")               /* ended by a stop: given back uncounted */         \
-    X(JOBQ_ENDED_FAILED_BY_HANDLER, "failed_by_handler") /* fail(): dead at once */                    \
-    X(JOBQ_ENDED_NOT_RETRYABLE, "not_retryable")   /* threw what is never retried: dead at once */     \
-    X(JOBQ_ENDED_UNDECODABLE, "undecodable")       /* the payload fits no value or parameter: dead */  \
-    X(JOBQ_ENDED_UNKNOWN_NAME, "unknown_name")     /* no handler here: parked */                       \
-    X(JOBQ_ENDED_UNSUPPORTED_VERSION, "unsupported_version") /* no handler of that version: parked */  \
-    X(JOBQ_ENDED_UNSTARTED, "unstarted")           /* given back before it began: costs nothing */
+#define JOBQ_ENDING_LIST(X)                                                                       \
+    X(JOBQ_ENDED_DONE, "done")                     /* the handler returned */                     \
+    X(JOBQ_ENDED_FAILED, "failed")                 /* it threw: a failure */                      \
+    X(JOBQ_ENDED_EXITED, "exited")                 /* it called exit: a failure */                \
+    X(JOBQ_ENDED_TIMED_OUT, "timed_out")           /* over its time limit: a failure */           \
+    X(JOBQ_ENDED_CRASHED, "crashed")               /* its process died: a crash */                \
+    X(JOBQ_ENDED_LEASE_LOST, "lease_lost")         /* its worker's lease ran out: a loss */       \
+    X(JOBQ_ENDED_RELEASED, "released")             /* put back by itself: costs nothing */        \
+    X(JOBQ_ENDED_CLEANUP_FAILED, "cleanup_failed") /* a deferred cleanup threw: a failure */      \
+    X(JOBQ_ENDED_STOPPED, "stopped")               /* ended by a stop: given back uncounted */    \
+    X(JOBQ_ENDED_FAILED_BY_HANDLER, "failed_by_handler") /* fail(): dead at once */               \
+    X(JOBQ_ENDED_NOT_RETRYABLE, "not_retryable") /* threw what is never retried: dead at once */  \
+    X(JOBQ_ENDED_UNDECODABLE, "undecodable")   /* the payload fits no value or parameter: dead */ \
+    X(JOBQ_ENDED_UNKNOWN_NAME, "unknown_name") /* no handler here: parked */                      \
+    X(JOBQ_ENDED_UNSUPPORTED_VERSION, "unsupported_version") /* no such version here: parked */ \
+    X(JOBQ_ENDED_UNSTARTED, "unstarted") /* given back before it began: costs nothing */
 #define JOBQ__ENDING_ENUM(name, word) name,
 typedef enum { JOBQ_ENDING_LIST(JOBQ__ENDING_ENUM) JOBQ_ENDINGS } jobq_ending;
 JOBQ_API const char *jobq_ending_word(jobq_ending ending);
 
-typedef enum { JOBQ_JOB_DELIVERIES, JOBQ_JOB_FAILURES, JOBQ_JOB_CRASHES, JOBQ_JOB_RELEASES, JOBQ_JOB_LOSSES,
-    JOBQ_JOB_ATTEMPT /* failures + crashes + 1 */, JOBQ_JOB_FENCE, JOBQ_JOB_VERSION, JOBQ_JOB_PRIORITY,
-    JOBQ_JOB_ENQUEUED_AT_MS, JOBQ_JOB_TRIES /* 0 = no limit */, JOBQ_JOB_TIMEOUT_MS /* 0 = none */,
+typedef enum {
+    JOBQ_JOB_DELIVERIES,
+    JOBQ_JOB_FAILURES,
+    JOBQ_JOB_CRASHES,
+    JOBQ_JOB_RELEASES,
+    JOBQ_JOB_LOSSES,
+    JOBQ_JOB_ATTEMPT /* failures + crashes + 1 */,
+    JOBQ_JOB_FENCE,
+    JOBQ_JOB_VERSION,
+    JOBQ_JOB_PRIORITY,
+    JOBQ_JOB_ENQUEUED_AT_MS,
+    JOBQ_JOB_TRIES /* 0 = no limit */,
+    JOBQ_JOB_TIMEOUT_MS /* 0 = none */,
     JOBQ_JOB_AGE_MS /* by the store's clock since the first enqueue */,
-    JOBQ_JOB_REMAINING_MS /* until the time limit; -1 = none */ } jobq_job_number;
+    JOBQ_JOB_REMAINING_MS /* until the time limit; -1 = none */
+} jobq_job_number;
 
 JOBQ_API const char *jobq_job_id(const jobq_job *job);
 JOBQ_API const char *jobq_job_name(const jobq_job *job, size_t *n_out); /* n_out may be NULL */
@@ -45,34 +56,39 @@ JOBQ_API const char *jobq_job_queue(const jobq_job *job, size_t *n_out);
 JOBQ_API int64_t jobq_job_get(const jobq_job *job, jobq_job_number which);
 JOBQ_API const void *jobq_job_body(const jobq_job *job, size_t *n_out, int *format_out);
 /* The i-th context pair; false past the end. */
-JOBQ_API bool jobq_job_context(const jobq_job *job, size_t i, const char **key, size_t *key_n, const char **value, size_t *value_n);
-/* What the handler threw; kept with the attempt when the job is settled. Texts are cut to their limits
- * at a character boundary and invalid bytes made visible; this cannot fail in a way that matters. NULL,0
- * for what is not known. */
-JOBQ_API void jobq_job_set_error(jobq_job *job, const char *class_name, size_t class_n, const char *message, size_t message_n,
-                                 const char *where, size_t where_n, const char *trace, size_t trace_n);
+JOBQ_API bool jobq_job_context(const jobq_job *job, size_t i, const char **key, size_t *key_n,
+                               const char **value, size_t *value_n);
+/* What the handler threw; kept with the attempt when the job is settled. Texts are cut to their
+ * limits at a character boundary and invalid bytes made visible; this cannot fail in a way that
+ * matters. NULL,0 for what is not known. */
+JOBQ_API void jobq_job_set_error(jobq_job *job, const char *class_name, size_t class_n,
+                                 const char *message, size_t message_n, const char *where,
+                                 size_t where_n, const char *trace, size_t trace_n);
 
 /* Ends the job. delay_ms: RELEASED, and FAILED with a delay of its own (RetryAfter); -1 = what the
- * backoff says. After jobq_queue_reserve: at once in the store; JOBQ_ELEASE when the token is no longer
- * current. In a worker: handed to the dispatcher, 0. A second call is JOBQ_EINVAL. */
+ * backoff says. After jobq_queue_reserve: at once in the store; JOBQ_ELEASE when the token is no
+ * longer current. In a worker: handed to the dispatcher, 0. A second call is JOBQ_EINVAL. */
 JOBQ_API int jobq_job_settle(jobq_job *job, jobq_ending ending, int64_t delay_ms);
 JOBQ_API int jobq_job_done(jobq_job *job);
 JOBQ_API int jobq_job_retry(jobq_job *job, int64_t delay_ms);
 JOBQ_API int jobq_job_release(jobq_job *job, int64_t delay_ms);
 JOBQ_API int jobq_job_fail(jobq_job *job);
 
-/* Renews the lease (inline and after jobq_queue_reserve) or checks it (in a child): 0 or JOBQ_ELEASE. */
+/* Renews the lease (inline and after jobq_queue_reserve) or checks it (in a child): 0 or
+ * JOBQ_ELEASE. */
 JOBQ_API int jobq_job_extend(jobq_job *job);
-JOBQ_API bool jobq_job_is_cancelled(const jobq_job *job); /* its lease is lost: results will be refused */
-JOBQ_API bool jobq_job_is_stopping(const jobq_job *job);  /* the worker was asked to stop */
+/* its lease is lost: results will be refused */
+JOBQ_API bool jobq_job_is_cancelled(const jobq_job *job);
+JOBQ_API bool jobq_job_is_stopping(const jobq_job *job); /* the worker was asked to stop */
 
 /* Soft stops. When the supervisor wants the running handler out it interrupts the process and
- * jobq_job_interrupted answers what for, once; the binding throws that. Safe to call at any time. */
+ * jobq_job_interrupted answers what for, once; the binding throws that. Safe to call at any
+ * time. */
 enum { JOBQ_INTERRUPT_NONE = 0, JOBQ_INTERRUPT_TIMEOUT = 1, JOBQ_INTERRUPT_STOP = 2 };
 JOBQ_API int jobq_job_interrupted(jobq_job *job);
 
-/* Frees a job of jobq_queue_reserve; one that was not settled stays reserved until its lease ends. Jobs
- * of a worker belong to the worker: no-op. NULL is fine. */
+/* Frees a job of jobq_queue_reserve; one that was not settled stays reserved until its lease ends.
+ * Jobs of a worker belong to the worker: no-op. NULL is fine. */
 JOBQ_API void jobq_job_free(jobq_job *job);
 
 JOBQ_END_DECLS

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A queue handle (one store, one connection, opened on first use) and the messages pushed through it.
- * Not for use by two threads at once. After a fork the child may go on using the handle: what the parent
- * opened is forgotten without a word on the wire and opened anew.
+ * A queue handle (one store, one connection, opened on first use) and the messages pushed through
+ * it. Not for use by two threads at once. After a fork the child may go on using the handle: what
+ * the parent opened is forgotten without a word on the wire and opened anew.
  */
 #ifndef JOBQUEUE_QUEUE_H
 #define JOBQUEUE_QUEUE_H
@@ -16,15 +16,18 @@ JOBQ_BEGIN_DECLS
 typedef struct jobq_queue jobq_queue;
 typedef struct jobq_message jobq_message;
 
-/* dsn NULL: $JOBQUEUE_DSN, else "sqlite:jobqueue.db"; a bare word names a connection: $JOBQUEUE_DSN_WORD.
- * conf (scope connection) may be NULL and is copied. Connects to nothing. JOBQ_ECONF: unknown scheme
- * (names the known ones, or the package that brings the driver) or option. @since 0.1 */
+/* dsn NULL: $JOBQUEUE_DSN, else "sqlite:jobqueue.db"; a bare word names a connection:
+ * $JOBQUEUE_DSN_WORD. conf (scope connection) may be NULL and is copied. Connects to nothing.
+ * JOBQ_ECONF: unknown scheme (names the known ones, or the package that brings the driver) or
+ * option. @since 0.1 */
 JOBQ_API int jobq_queue_new(const char *dsn, const jobq_conf *conf, jobq_queue **queue_out);
 JOBQ_API void jobq_queue_free(jobq_queue *queue);
-JOBQ_API const char *jobq_queue_driver(const jobq_queue *queue);     /* "sqlite" */
-JOBQ_API const char *jobq_queue_connection(const jobq_queue *queue); /* its name, "default" when none */
-JOBQ_API const char *jobq_queue_dsn(const jobq_queue *queue);        /* password masked */
-JOBQ_API const char *jobq_queue_default(const jobq_queue *queue);    /* option `queue`, else "default" */
+JOBQ_API const char *jobq_queue_driver(const jobq_queue *queue); /* "sqlite" */
+/* its name, "default" when none */
+JOBQ_API const char *jobq_queue_connection(const jobq_queue *queue);
+JOBQ_API const char *jobq_queue_dsn(const jobq_queue *queue); /* password masked */
+/* option `queue`, else "default" */
+JOBQ_API const char *jobq_queue_default(const jobq_queue *queue);
 
 /* Closes the connection now; the next call opens it again. */
 JOBQ_API void jobq_queue_disconnect(jobq_queue *queue);
@@ -40,22 +43,24 @@ JOBQ_API int jobq_message_set_name(jobq_message *m, const char *p, size_t n);
 JOBQ_API jobq_writer *jobq_message_payload(jobq_message *m);
 /* Body bytes as they are (format JOBQ_FORMAT_*); checked at push. Copied. */
 JOBQ_API int jobq_message_set_body(jobq_message *m, int format, const void *p, size_t n);
-JOBQ_API int jobq_message_add_context(jobq_message *m, const char *key, size_t key_n, const char *value, size_t value_n);
+JOBQ_API int jobq_message_add_context(jobq_message *m, const char *key, size_t key_n,
+                                      const char *value, size_t value_n);
 /* The push options (scope push): jobq_conf_set(jobq_message_options(m), "delay", ...). Borrowed. */
 JOBQ_API jobq_conf *jobq_message_options(jobq_message *m);
 
-/* After a push: the id (also of a message that was refused as a duplicate: the first's; NULL before),
- * what became of it (0 stored, 1 not stored because a job with its unique key exists, or an error code)
- * and the error's text and subject. Borrowed until the message changes. */
+/* After a push: the id (also of a message that was refused as a duplicate: the first's; NULL
+ * before), what became of it (0 stored, 1 not stored because a job with its unique key exists, or
+ * an error code) and the error's text and subject. Borrowed until the message changes. */
 JOBQ_API const char *jobq_message_id(const jobq_message *m);
 JOBQ_API int jobq_message_result(const jobq_message *m);
 JOBQ_API const jobq_error *jobq_message_error(const jobq_message *m);
 
-/* 0 stored, 1 a job with that unique key is waiting or running (id = the first's), or an error. Returns
- * after the store has confirmed. JOBQ_EUNKNOWN: the answer was lost, see jobq_message_id. */
+/* 0 stored, 1 a job with that unique key is waiting or running (id = the first's), or an error.
+ * Returns after the store has confirmed. JOBQ_EUNKNOWN: the answer was lost, see
+ * jobq_message_id. */
 JOBQ_API int jobq_queue_push(jobq_queue *queue, jobq_message *m);
-/* The same for n messages in one step: each is judged singly (jobq_message_result), the accepted ones are
- * stored together. Returns the number stored, or an error that befell all of them. */
+/* The same for n messages in one step: each is judged singly (jobq_message_result), the accepted
+ * ones are stored together. Returns the number stored, or an error that befell all of them. */
 JOBQ_API int jobq_queue_push_many(jobq_queue *queue, jobq_message *const *m, size_t n);
 /* Good sizes for a chunk of push_many. */
 #define JOBQ_PUSH_CHUNK 500
@@ -63,12 +68,14 @@ JOBQ_API int jobq_queue_push_many(jobq_queue *queue, jobq_message *const *m, siz
 
 /* ---- low level reserve ----------------------------------------------------------------------- */
 
-/* Reserves at most one job from the queues (in order; count 0: the default queue) for lease_ms and does
- * the maintenance that is due. 1: *job_out is the caller's, ended by jobq_job_settle and freed by
- * jobq_job_free; 0: none ready. */
-JOBQ_API int jobq_queue_reserve(jobq_queue *queue, const char *const *queues, size_t count, int64_t lease_ms, jobq_job **job_out);
+/* Reserves at most one job from the queues (in order; count 0: the default queue) for lease_ms and
+ * does the maintenance that is due. 1: *job_out is the caller's, ended by jobq_job_settle and freed
+ * by jobq_job_free; 0: none ready. */
+JOBQ_API int jobq_queue_reserve(jobq_queue *queue, const char *const *queues, size_t count,
+                                int64_t lease_ms, jobq_job **job_out);
 
-/* Local counters, no store involved: pushed, push_rejected, store_failures, ... *name_out NULL past the end. */
+/* Local counters, no store involved: pushed, push_rejected, store_failures, ... *name_out NULL past
+ * the end. */
 JOBQ_API int64_t jobq_queue_counter(const jobq_queue *queue, size_t i, const char **name_out);
 
 JOBQ_API int jobq_queue_migrate(jobq_queue *queue);

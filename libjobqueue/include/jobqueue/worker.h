@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The worker: master, dispatcher and forked children (or everything inline), and the step API by which a
- * language binding runs its handlers. See doc/architecture.md for the three kinds of process.
+ * The worker: master, dispatcher and forked children (or everything inline), and the step API by
+ * which a language binding runs its handlers. See doc/architecture.md for the three kinds of
+ * process.
  *
  *     role = jobq_worker_start(worker, queues, n, NULL, &code);
  *     if (role == JOBQ_ROLE_MASTER) return code;             // the pool has ended
@@ -25,29 +26,34 @@ typedef struct jobq_worker jobq_worker;
 JOBQ_API int jobq_worker_new(jobq_queue *queue, const jobq_conf *conf, jobq_worker **worker_out);
 JOBQ_API void jobq_worker_free(jobq_worker *worker);
 
-/* Announces a handler. conf: scope handler, may be NULL, copied. Registering a name+version twice or after
- * the start is JOBQ_EINVAL. */
-JOBQ_API int jobq_worker_handle(jobq_worker *worker, const char *name, size_t n, int version, const jobq_conf *conf);
+/* Announces a handler. conf: scope handler, may be NULL, copied. Registering a name+version twice
+ * or after the start is JOBQ_EINVAL. */
+JOBQ_API int jobq_worker_handle(jobq_worker *worker, const char *name, size_t n, int version,
+                                const jobq_conf *conf);
 /* Names that were not announced go to the binding too (which asks its resolver). */
 JOBQ_API void jobq_worker_set_resolver(jobq_worker *worker, bool has_resolver);
-/* Index of the announced handler for a job, -1 when there is none; in the order of jobq_worker_handle. */
+/* Index of the announced handler for a job, -1 when there is none; in the order of
+ * jobq_worker_handle. */
 JOBQ_API int jobq_worker_find(const jobq_worker *worker, const jobq_job *job);
-/* The i-th class name in force for `dont_retry` (handler over worker), NULL past the end; and whether the
- * handler wants maps as objects. The binding knows its classes, so it does the matching. */
-JOBQ_API const char *jobq_worker_dont_retry(const jobq_worker *worker, const jobq_job *job, size_t i);
+/* The i-th class name in force for `dont_retry` (handler over worker), NULL past the end; and
+ * whether the handler wants maps as objects. The binding knows its classes, so it does the
+ * matching. */
+JOBQ_API const char *jobq_worker_dont_retry(const jobq_worker *worker, const jobq_job *job,
+                                            size_t i);
 JOBQ_API bool jobq_worker_maps_as_objects(const jobq_worker *worker, const jobq_job *job);
 /* Events a listener exists for are delivered to children (job.retrying, job.crashed, ...). */
 JOBQ_API int jobq_worker_listen(jobq_worker *worker, const char *event);
 
 /* What a binding must do around forks and interrupts. All may be NULL. */
 typedef struct {
-    size_t size;                          /* sizeof(jobq_worker_hooks) */
+    size_t size; /* sizeof(jobq_worker_hooks) */
     void *payload;
-    void (*before_fork)(void *payload);   /* in the master: flush buffers */
+    void (*before_fork)(void *payload); /* in the master: flush buffers */
     void (*after_fork_parent)(void *payload);
     void (*after_fork_child)(void *payload); /* in a child, not in the dispatcher */
-    void (*interrupt)(void *payload);     /* in a signal handler: async-signal-safe, sets a flag at most */
-    void (*idle_enter)(void *payload);    /* around waits that may block: release / take a lock */
+    /* in a signal handler: async-signal-safe, sets a flag at most */
+    void (*interrupt)(void *payload);
+    void (*idle_enter)(void *payload); /* around waits that may block: release / take a lock */
     void (*idle_leave)(void *payload);
 } jobq_worker_hooks;
 JOBQ_API int jobq_worker_set_hooks(jobq_worker *worker, const jobq_worker_hooks *hooks);
@@ -55,38 +61,48 @@ JOBQ_API int jobq_worker_set_hooks(jobq_worker *worker, const jobq_worker_hooks 
 enum { JOBQ_ROLE_MASTER = 0, JOBQ_ROLE_CHILD = 1, JOBQ_ROLE_INLINE = 2 };
 enum { JOBQ_STEP_STOP = 0, JOBQ_STEP_JOB = 1, JOBQ_STEP_EVENT = 2 };
 
-/* Starts the worker on the queues (count 0: the connection's default). `over` (scope worker, may be NULL)
- * goes over the constructor's options. MASTER: the whole pool has come and gone, *code_out is the exit code.
- * CHILD: this is a freshly forked child. INLINE: processes = 0. Negative: nothing was started. Refused
- * (JOBQ_EUNSUPPORTED) while the process still has the SQLite file open elsewhere. */
-JOBQ_API int jobq_worker_start(jobq_worker *worker, const char *const *queues, size_t count, const jobq_conf *over, int *code_out);
+/* Starts the worker on the queues (count 0: the connection's default). `over` (scope worker, may be
+ * NULL) goes over the constructor's options. MASTER: the whole pool has come and gone, *code_out is
+ * the exit code. CHILD: this is a freshly forked child. INLINE: processes = 0. Negative: nothing
+ * was started. Refused (JOBQ_EUNSUPPORTED) while the process still has the SQLite file open
+ * elsewhere. */
+JOBQ_API int jobq_worker_start(jobq_worker *worker, const char *const *queues, size_t count,
+                               const jobq_conf *over, int *code_out);
 /* The next thing to do; waits. STOP: leave the loop. */
 JOBQ_API int jobq_worker_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out);
-/* Inline: settles what is left, prints the last lines, returns the exit code. Child: _exit, never returns. */
+/* Inline: settles what is left, prints the last lines, returns the exit code. Child: _exit, never
+ * returns. */
 JOBQ_API int jobq_worker_finish(jobq_worker *worker);
-/* At most one job, inline and silent: like start(INLINE) with `once`; then jobq_worker_next / finish. */
+/* At most one job, inline and silent: like start(INLINE) with `once`; then jobq_worker_next /
+ * finish. */
 JOBQ_API int jobq_worker_start_one(jobq_worker *worker, const char *const *queues, size_t count);
 
-/* A child that must not run another job (fatal error, exit(), failed cleanup): after the next settle it is
- * replaced. `text` (may be NULL) is what is known; copied into the slot without allocating. */
+/* A child that must not run another job (fatal error, exit(), failed cleanup): after the next
+ * settle it is replaced. `text` (may be NULL) is what is known; copied into the slot without
+ * allocating. */
 JOBQ_API void jobq_worker_retire(jobq_worker *worker, const char *text, size_t n);
-/* A fatal error ends this process: the text goes into the record of the crash of the running job. Inline
- * jobs are settled as crashed at once. */
+/* A fatal error ends this process: the text goes into the record of the crash of the running job.
+ * Inline jobs are settled as crashed at once. */
 JOBQ_API void jobq_worker_fatal(jobq_worker *worker, const char *text, size_t n);
 
 /* For the whole worker, from any of its processes, also inside a handler. */
 JOBQ_API void jobq_worker_stop(jobq_worker *worker);
 JOBQ_API bool jobq_worker_ready(const jobq_worker *worker);
-JOBQ_API const char *jobq_worker_id(const jobq_worker *worker); /* host:pid:random, <= 64 characters */
-JOBQ_API int64_t jobq_worker_counter(const jobq_worker *worker, size_t i, const char **name_out); /* NULL past the end */
-/* Why and how the pool ended, for worker.stopping: after start returned MASTER or finish returned. */
+/* host:pid:random, <= 64 characters */
+JOBQ_API const char *jobq_worker_id(const jobq_worker *worker);
+/* NULL past the end */
+JOBQ_API int64_t jobq_worker_counter(const jobq_worker *worker, size_t i, const char **name_out);
+/* Why and how the pool ended, for worker.stopping: after start returned MASTER or finish
+ * returned. */
 JOBQ_API const char *jobq_worker_stop_reason(const jobq_worker *worker);
 JOBQ_API int64_t jobq_worker_jobs_run(const jobq_worker *worker);
 
-/* A short loop over the step API for C programs. The handler returns an ending (>= 0) or a negative code
- * (= failed, with jobq_error_last as the error). Returns the exit code; in children it does not return. */
+/* A short loop over the step API for C programs. The handler returns an ending (>= 0) or a negative
+ * code (= failed, with jobq_error_last as the error). Returns the exit code; in children it does
+ * not return. */
 typedef int (*jobq_handler)(jobq_job *job, void *payload);
-JOBQ_API int jobq_worker_run(jobq_worker *worker, const char *const *queues, size_t count, jobq_handler handler, void *payload);
+JOBQ_API int jobq_worker_run(jobq_worker *worker, const char *const *queues, size_t count,
+                             jobq_handler handler, void *payload);
 
 JOBQ_END_DECLS
 #endif

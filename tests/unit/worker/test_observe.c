@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What people see: the lines of rule G4 as a table, JSON, sums above 100 jobs a second, and a writer that
- * neither blocks on a full pipe nor minds a broken one (cases B118, B149).
+ * What people see: the lines of rule G4 as a table, JSON, sums above 100 jobs a second, and a
+ * writer that neither blocks on a full pipe nor minds a broken one (cases B118, B149).
  */
 #include "harness/harness.h"
 
@@ -89,26 +89,48 @@ typedef struct {
     const char *line;
 } line_case;
 
-#define BACK(ms) {.op = JOBQ_OP_BACK, .delay_ms = (ms)}
-#define DEAD(why) {.op = JOBQ_OP_DEAD, .reason = JOBQ__REASON_##why}
+#define BACK(ms)                             \
+    {                                        \
+        .op = JOBQ_OP_BACK, .delay_ms = (ms) \
+    }
+#define DEAD(why)                                        \
+    {                                                    \
+        .op = JOBQ_OP_DEAD, .reason = JOBQ__REASON_##why \
+    }
 static const line_case lines[] = {
     {JOBQ_ENDED_DONE, {.op = JOBQ_OP_DONE}, 214, NULL, 0, "Processed: invoice.send id-1 214 ms\n"},
     {JOBQ_ENDED_RELEASED, BACK(45000), 3, NULL, 0, "Released: invoice.send id-1 back in 45 s\n"},
     {JOBQ_ENDED_RELEASED, BACK(500), 3, NULL, 0, "Released: invoice.send id-1 back in 0.5 s\n"},
-    {JOBQ_ENDED_FAILED, BACK(10000), 3, "no route", 0, "Failed: invoice.send id-1 attempt 1/3, retrying in 10 s: no route\n"},
+    {JOBQ_ENDED_FAILED, BACK(10000), 3, "no route", 0,
+     "Failed: invoice.send id-1 attempt 1/3, retrying in 10 s: no route\n"},
     {JOBQ_ENDED_FAILED, DEAD(ATTEMPTS_EXHAUSTED), 3, "no route", 0,
      "Failed: invoice.send id-1 for good (attempts_exhausted): no route\n"},
-    {JOBQ_ENDED_UNSTARTED, DEAD(EXPIRED), -1, NULL, 0, "Failed: invoice.send id-1 for good (expired)\n"},
+    {JOBQ_ENDED_UNSTARTED, DEAD(EXPIRED), -1, NULL, 0,
+     "Failed: invoice.send id-1 for good (expired)\n"},
     {JOBQ_ENDED_TIMED_OUT, BACK(10000), 60000, "over its time limit of 60 s", 0,
      "Timed out: invoice.send id-1 attempt 1/3, retrying in 10 s: over its time limit of 60 s\n"},
     {JOBQ_ENDED_CRASHED, BACK(10000), 5, "killed by signal 9 (SIGKILL)", 0,
      "Crashed: invoice.send id-1 attempt 1/3, retrying in 10 s: killed by signal 9 (SIGKILL)\n"},
-    {JOBQ_ENDED_STOPPED, {.op = JOBQ_OP_GIVE_BACK}, 5, NULL, 0, "Given back: invoice.send id-1 uncounted: it was stopped\n"},
-    {JOBQ_ENDED_DONE, {.op = JOBQ_OP_DONE}, 5, NULL, JOBQ_ELEASE,
+    {JOBQ_ENDED_STOPPED,
+     {.op = JOBQ_OP_GIVE_BACK},
+     5,
+     NULL,
+     0,
+     "Given back: invoice.send id-1 uncounted: it was stopped\n"},
+    {JOBQ_ENDED_DONE,
+     {.op = JOBQ_OP_DONE},
+     5,
+     NULL,
+     JOBQ_ELEASE,
      "Lease lost: invoice.send id-1 its result (done) was refused: the job is somebody else's by now\n"},
-    {JOBQ_ENDED_DONE, {.op = JOBQ_OP_DONE}, 5, NULL, JOBQ_EUNKNOWN,
+    {JOBQ_ENDED_DONE,
+     {.op = JOBQ_OP_DONE},
+     5,
+     NULL,
+     JOBQ_EUNKNOWN,
      "Outcome unknown: invoice.send id-1 its result (done) may or may not have been stored\n"},
-    {JOBQ_ENDED_FAILED, BACK(0), 5, NULL, JOBQ_EIO, "Result lost: invoice.send id-1 its result (failed) could not be stored\n"},
+    {JOBQ_ENDED_FAILED, BACK(0), 5, NULL, JOBQ_EIO,
+     "Result lost: invoice.send id-1 its result (failed) could not be stored\n"},
     {JOBQ_ENDED_FAILED, BACK(0), 5, "a\x1b[31mb\nc\x00", 0,
      "Failed: invoice.send id-1 attempt 1/3, retrying in 0 s: a [31mb c\n"},
 };
@@ -117,7 +139,8 @@ static void show(fixture *f, const line_case *c)
 {
     jobq__fault fault = {.message = jobq__slice_text(c->message)};
 
-    jobq__observer_ended(f->observer, &f->handout, c->ending, &c->verdict, c->took_ms, c->message ? &fault : NULL, c->status);
+    jobq__observer_ended(f->observer, &f->handout, c->ending, &c->verdict, c->took_ms,
+                         c->message ? &fault : NULL, c->status);
 }
 
 /* Rule G4. */
@@ -146,7 +169,9 @@ static void time_is_local(void **state)
     jobq__clock_shift(1796032801000 - wall, 0); /* 2026-11-30 10:00:01 UTC */
     begin(&f, "jobs");
     show(&f, &lines[0]);
-    assert_int_equal(sscanf(read_all(&f), "[%d-%d-%d %d:%d:%d] ", &year, &month, &day, &hour, &minute, &second), 6);
+    assert_int_equal(
+        sscanf(read_all(&f), "[%d-%d-%d %d:%d:%d] ", &year, &month, &day, &hour, &minute, &second),
+        6);
     assert_int_equal(hour * 60 + minute, 15 * 60 + 30);
     end(&f);
     begin(&f, "json");
@@ -166,8 +191,10 @@ static void first_and_last_lines(void **state)
     jobq__observer_starting(f.observer);
     jobq__observer_stopping(f.observer, "asked to shut down", 12, 0);
     jobq__observer_error(f.observer, "could not %s", "do\nit");
-    assert_string_equal(read_all(&f), "Worker host:1:abc watching mail (2 processes)\nStopping: asked to shut down\nRan 12 jobs\n"
-                                      "error: could not do it\n");
+    assert_string_equal(
+        read_all(&f),
+        "Worker host:1:abc watching mail (2 processes)\nStopping: asked to shut down\nRan 12 jobs\n"
+        "error: could not do it\n");
     end(&f);
 }
 
@@ -184,8 +211,11 @@ static void json_is_json(void **state)
     strcpy(f.handout.name, name);
     f.handout.name_n = sizeof(name) - 1;
     jobq__observer_ended(f.observer, &f.handout, JOBQ_ENDED_FAILED, &back, 7, &fault, 0);
-    assert_non_null(strstr(read_all(&f), "\"name\":\"a\\\"\\\\\\u001b\\u000a\\u009b\xef\xbf\xbd\xc3\xa9\""));
-    assert_non_null(strstr(f.text, "\"attempt\":1,\"tries\":3,\"outcome\":\"failed\",\"took\":0.007,\"delay\":1.500,\"message\":\"x\\u0000y\"}"));
+    assert_non_null(
+        strstr(read_all(&f), "\"name\":\"a\\\"\\\\\\u001b\\u000a\\u009b\xef\xbf\xbd\xc3\xa9\""));
+    assert_non_null(strstr(
+        f.text,
+        "\"attempt\":1,\"tries\":3,\"outcome\":\"failed\",\"took\":0.007,\"delay\":1.500,\"message\":\"x\\u0000y\"}"));
     end(&f);
 }
 
@@ -326,7 +356,8 @@ static void events_round_trip(void **state)
 {
     jobq__handout h = {.counters = {.failures = 1}};
     jobq__verdict verdict = BACK(2500);
-    jobq__fault fault = {.class_name = jobq__slice_text("Boom"), .message = jobq__slice_text("two\nlines")};
+    jobq__fault fault = {.class_name = jobq__slice_text("Boom"),
+                         .message = jobq__slice_text("two\nlines")};
     jobq_event event = {0};
     jobq__buf data = {0};
     const char *key, *text;
@@ -353,10 +384,18 @@ static void events_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_of_lines), cmocka_unit_test(time_is_local),      cmocka_unit_test(first_and_last_lines),
-        cmocka_unit_test(json_is_json),   cmocka_unit_test(quiet_is_quiet),     cmocka_unit_test(many_are_summed_up),
-        cmocka_unit_test(full_pipe),      cmocka_unit_test(broken_pipe),        cmocka_unit_test(full_disk),
-        cmocka_unit_test(rotated_file),   cmocka_unit_test(bad_path),           cmocka_unit_test(events_round_trip),
+        cmocka_unit_test(table_of_lines),
+        cmocka_unit_test(time_is_local),
+        cmocka_unit_test(first_and_last_lines),
+        cmocka_unit_test(json_is_json),
+        cmocka_unit_test(quiet_is_quiet),
+        cmocka_unit_test(many_are_summed_up),
+        cmocka_unit_test(full_pipe),
+        cmocka_unit_test(broken_pipe),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(rotated_file),
+        cmocka_unit_test(bad_path),
+        cmocka_unit_test(events_round_trip),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rings between dispatcher and children: one process writes, another reads, everything arrives once,
- * whole and in order.
+ * The rings between dispatcher and children: one process writes, another reads, everything arrives
+ * once, whole and in order.
  */
 #include "harness/harness.h"
 
@@ -24,7 +24,8 @@ typedef struct {
 
 static shared_ring *make_ring(void)
 {
-    shared_ring *r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared_ring *r =
+        mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     assert_ptr_not_equal(r, MAP_FAILED);
     r->ring.size = SIZE;
@@ -80,7 +81,8 @@ static void produce(shared_ring *r)
     }
 }
 
-/* Reads up to AHEAD messages beyond the tail before giving room back. 0 or the number of the bad one + 1. */
+/* Reads up to AHEAD messages beyond the tail before giving room back. 0 or the number of the bad
+ * one + 1. */
 static uint64_t consume(shared_ring *r)
 {
     uint64_t state = 88172645463325252u, cursor = 0, i = 0, pauses = 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hand-out records: child and dispatcher race for each one, the child is killed at random moments, and still
- * every hand-out has exactly one fate, and nobody but the running one is blamed (rule C5, case B074).
+ * Hand-out records: child and dispatcher race for each one, the child is killed at random moments,
+ * and still every hand-out has exactly one fate, and nobody but the running one is blamed (rule C5,
+ * case B074).
  */
 #include "harness/harness.h"
 
@@ -59,12 +60,14 @@ static void child_loop(game *g)
             g->notes->begun[number]++;
             if (number % 16 == 0)
                 sched_yield(); /* some run longer */
-            while (!(room = jobq__ring_reserve(&slot->results, jobq__slot_base(slot), sizeof(number))))
+            while (
+                !(room = jobq__ring_reserve(&slot->results, jobq__slot_base(slot), sizeof(number))))
                 sched_yield();
             memcpy(room, &number, sizeof(number));
             jobq__ring_publish(&slot->results, sizeof(number));
             g->notes->published[number]++;
-            atomic_store(&slot->records[number % JOBQ__RECORDS], jobq__record_value(number, JOBQ__ENDED));
+            atomic_store(&slot->records[number % JOBQ__RECORDS],
+                         jobq__record_value(number, JOBQ__ENDED));
         }
         jobq__ring_release(&slot->jobs, cursor);
     }
@@ -109,7 +112,8 @@ static void give(game *g)
         if (!room)
             return;
         memcpy(room, &g->next, sizeof(g->next));
-        atomic_store(&g->slot->records[g->next % JOBQ__RECORDS], jobq__record_value(g->next, JOBQ__GIVEN));
+        atomic_store(&g->slot->records[g->next % JOBQ__RECORDS],
+                     jobq__record_value(g->next, JOBQ__GIVEN));
         jobq__ring_publish(&g->slot->jobs, sizeof(g->next));
         g->next++;
         jobq__slot_wake(g->slot);
@@ -212,8 +216,9 @@ static void test_race_and_kills(void **state)
     }
     assert_int_equal(g.oldest, HANDOUTS + 1);
     kill_child(&g);
-    print_message("%lld results, %lld revoked, %lld unstarted, %lld blamed in %lld kills\n", (long long)g.results,
-                  (long long)g.revoked, (long long)g.unstarted, (long long)g.blamed, (long long)g.kills);
+    print_message("%lld results, %lld revoked, %lld unstarted, %lld blamed in %lld kills\n",
+                  (long long)g.results, (long long)g.revoked, (long long)g.unstarted,
+                  (long long)g.blamed, (long long)g.kills);
     assert_int_equal(g.wrong, 0);
     assert_int_equal(count_wrong_fates(&g), 0);
     assert_true(g.kills > 5 && g.revoked > 100 && g.results > HANDOUTS / 4);
@@ -319,8 +324,9 @@ static void test_narrow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records), cmocka_unit_test(test_bell),           cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_narrow),  cmocka_unit_test(test_race_and_kills),
+        cmocka_unit_test(test_records),        cmocka_unit_test(test_bell),
+        cmocka_unit_test(test_stop),           cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_race_and_kills),
     };
 
     return cmocka_run_group_tests_name("worker/slot", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop's policy as a table of cases: rules C9, G3, H1, H2, J1, J2, K1. Each row changes a quiet,
- * connected worker in its tenth second and says what the loop must do.
+ * The loop's policy as a table of cases: rules C9, G3, H1, H2, J1, J2, K1. Each row changes a
+ * quiet, connected worker in its tenth second and says what the loop must do.
  */
 #include "harness/harness.h"
 
@@ -30,10 +30,10 @@ typedef struct {
     jobq__step want;
 } step_case;
 
-#define CHANGE(name, ...)                                                                          \
-    static void name(jobq__situation *s)                                                           \
-    {                                                                                              \
-        __VA_ARGS__;                                                                               \
+#define CHANGE(name, ...)                \
+    static void name(jobq__situation *s) \
+    {                                    \
+        __VA_ARGS__;                     \
     }
 
 CHANGE(nothing, (void)s)
@@ -51,46 +51,59 @@ CHANGE(due_now, s->maintain_at_ms = NOW - 1)
 CHANGE(resting, s->store_empty = false; s->rest_until_ms = NOW + 70)
 
 CHANGE(once_fresh, s->once = true; s->store_empty = false; s->prefetch = true)
-CHANGE(once_running, s->once = true; s->store_empty = false; s->jobs_out = 1; s->idle_children = 1; s->room = 1)
+CHANGE(once_running, s->once = true; s->store_empty = false; s->jobs_out = 1; s->idle_children = 1;
+       s->room = 1)
 CHANGE(once_ran, s->once = true; s->jobs_run = 1)
 CHANGE(once_none, s->once = true)
-CHANGE(max_near, s->max_jobs = 10; s->jobs_run = 7; s->jobs_out = 2; s->store_empty = false; s->prefetch = true; s->room = 100)
-CHANGE(max_held, s->max_jobs = 10; s->jobs_run = 7; s->jobs_out = 2; s->held = 1; s->store_empty = false; s->prefetch = true; s->room = 100)
+CHANGE(max_near, s->max_jobs = 10; s->jobs_run = 7; s->jobs_out = 2; s->store_empty = false;
+       s->prefetch = true; s->room = 100)
+CHANGE(max_held, s->max_jobs = 10; s->jobs_run = 7; s->jobs_out = 2; s->held = 1;
+       s->store_empty = false; s->prefetch = true; s->room = 100)
 CHANGE(max_reached, s->max_jobs = 10; s->jobs_run = 10)
 CHANGE(time_up, s->max_time_ms = 9000)
 CHANGE(time_near, s->max_time_ms = 9040)
 CHANGE(time_up_away, s->max_time_ms = 9000; s->reserve_failures = 2; s->retry_at_ms = NOW + 3000)
 CHANGE(both_limits, s->max_time_ms = 9000; s->max_jobs = 3; s->jobs_run = 3)
 CHANGE(empty, s->stop_when_empty = true)
-CHANGE(empty_but_running, s->stop_when_empty = true; s->jobs_out = 1; s->room = s->idle_children = 1)
+CHANGE(empty_but_running, s->stop_when_empty = true; s->jobs_out = 1;
+       s->room = s->idle_children = 1)
 CHANGE(empty_but_unsettled, s->stop_when_empty = true; s->unsettled = 1)
 CHANGE(empty_but_due, s->stop_when_empty = true; s->maintain_at_ms = NOW)
 CHANGE(empty_but_unread, s->stop_when_empty = true; s->store_empty = false)
-CHANGE(empty_but_away, s->stop_when_empty = true; s->reserve_failures = 1; s->retry_at_ms = NOW + 500)
+CHANGE(empty_but_away, s->stop_when_empty = true; s->reserve_failures = 1;
+       s->retry_at_ms = NOW + 500)
 CHANGE(empty_for_not_yet, s->stop_when_empty_for_ms = 3000; s->empty_since_ms = NOW - 2900)
 CHANGE(empty_for, s->stop_when_empty_for_ms = 3000; s->empty_since_ms = NOW - 3000)
 
 CHANGE(term_idle, s->stop = JOBQ__DRAIN)
-CHANGE(term_running, s->stop = JOBQ__DRAIN; s->jobs_out = 2; s->room = s->idle_children = 0; s->store_empty = false)
+CHANGE(term_running, s->stop = JOBQ__DRAIN; s->jobs_out = 2; s->room = s->idle_children = 0;
+       s->store_empty = false)
 CHANGE(term_held, s->stop = JOBQ__DRAIN; s->held = 4)
 CHANGE(term_results, s->stop = JOBQ__DRAIN; s->unsettled = 4)
 CHANGE(term_twice, s->stop = JOBQ__HARD; s->jobs_out = 1)
 CHANGE(term_no_maintenance, s->stop = JOBQ__DRAIN; s->jobs_out = 1; s->maintain_at_ms = NOW - 5)
-CHANGE(term_limits, s->stop = JOBQ__DRAIN; s->jobs_out = 1; s->max_time_ms = 1; s->stop_when_empty = true)
+CHANGE(term_limits, s->stop = JOBQ__DRAIN; s->jobs_out = 1; s->max_time_ms = 1;
+       s->stop_when_empty = true)
 CHANGE(paused_idle, s->paused = true; s->store_empty = false)
 CHANGE(paused_held, s->paused = true; s->held = 3; s->jobs_out = 1)
 CHANGE(paused_empty, s->paused = true; s->stop_when_empty = true)
 
 CHANGE(away, s->reserve_failures = 1; s->retry_at_ms = NOW + 700; s->store_empty = false)
-CHANGE(away_results, s->reserve_failures = 1; s->retry_at_ms = NOW + 700; s->unsettled = s->results = 2)
+CHANGE(away_results, s->reserve_failures = 1; s->retry_at_ms = NOW + 700;
+       s->unsettled = s->results = 2)
 CHANGE(away_retry, s->reserve_failures = 1; s->retry_at_ms = NOW; s->store_empty = false)
 CHANGE(away_lease, s->reserve_failures = 1; s->retry_at_ms = NOW + 700; s->renew_at_ms = NOW - 1)
 CHANGE(away_five, s->reserve_failures = 5; s->retry_at_ms = NOW + 700)
-CHANGE(away_for_ever, s->reserve_failures = 500; s->max_reserve_failures = 0; s->retry_at_ms = NOW + 700)
-CHANGE(stopped_away, s->stop = JOBQ__DRAIN; s->reserve_failures = 5; s->retry_at_ms = NOW + 700; s->idle_since_ms = NOW)
-CHANGE(stopped_hiccup, s->stop = JOBQ__DRAIN; s->reserve_failures = 1; s->retry_at_ms = NOW + 700; s->idle_since_ms = NOW - 100; s->held = 1)
-CHANGE(stopped_results, s->stop = JOBQ__DRAIN; s->reserve_failures = 5; s->retry_at_ms = NOW + 700; s->unsettled = s->results = 2; s->idle_since_ms = 1)
-CHANGE(stopped_lost, s->stop = JOBQ__DRAIN; s->reserve_failures = 9; s->retry_at_ms = NOW + 700; s->unsettled = s->results = 2; s->idle_since_ms = 1000; s->lease_ms = 9000)
+CHANGE(away_for_ever, s->reserve_failures = 500; s->max_reserve_failures = 0;
+       s->retry_at_ms = NOW + 700)
+CHANGE(stopped_away, s->stop = JOBQ__DRAIN; s->reserve_failures = 5; s->retry_at_ms = NOW + 700;
+       s->idle_since_ms = NOW)
+CHANGE(stopped_hiccup, s->stop = JOBQ__DRAIN; s->reserve_failures = 1; s->retry_at_ms = NOW + 700;
+       s->idle_since_ms = NOW - 100; s->held = 1)
+CHANGE(stopped_results, s->stop = JOBQ__DRAIN; s->reserve_failures = 5; s->retry_at_ms = NOW + 700;
+       s->unsettled = s->results = 2; s->idle_since_ms = 1)
+CHANGE(stopped_lost, s->stop = JOBQ__DRAIN; s->reserve_failures = 9; s->retry_at_ms = NOW + 700;
+       s->unsettled = s->results = 2; s->idle_since_ms = 1000; s->lease_ms = 9000)
 
 static const step_case cases[] = {
     {"an idle worker waits on the store (rule C9)", nothing, {.wait_store = true, .wait_ms = 8000}},
@@ -100,7 +113,9 @@ static const step_case cases[] = {
     {"with prefetch what there is room for", prefetch, {.exchange = true, .want = 150}},
     {"no room: the doorbell alone", full, {.wait_ms = 50}},
     {"nobody idle: no wait on the store", room_behind, {.wait_ms = 50}},
-    {"results are settled and the next reserved in one exchange", results, {.exchange = true, .want = 2}},
+    {"results are settled and the next reserved in one exchange",
+     results,
+     {.exchange = true, .want = 2}},
     {"few results beside much work wait a little", lingering, {.wait_ms = 4}},
     {"the lease is renewed in time (rule C2)", lease_due, {.renew = true, .wait_store = true}},
     {"waits until a delayed job is due", due_soon, {.wait_store = true, .wait_ms = 120}},
@@ -109,28 +124,45 @@ static const step_case cases[] = {
     {"rule G3: once takes one, whatever the room", once_fresh, {.exchange = true, .want = 1}},
     {"rule G3: once takes no second", once_running, {.wait_ms = 50}},
     {"rule G3: once ends after its job", once_ran, {.stop_reason = JOBQ__STOP_ONCE}},
-    {"rule G3, B151: once waits for none", once_none, {.stop_reason = JOBQ__STOP_EMPTY, .wait_store = true}},
+    {"rule G3, B151: once waits for none",
+     once_none,
+     {.stop_reason = JOBQ__STOP_EMPTY, .wait_store = true}},
     {"rule G3: max_jobs is never exceeded", max_near, {.exchange = true, .want = 1}},
     {"rule G3: held jobs count towards max_jobs", max_held, {.wait_ms = 50}},
-    {"rule G3: max_jobs reached", max_reached, {.stop_reason = JOBQ__STOP_MAX_JOBS, .stop_number = 10}},
-    {"rule G3, B129: max_time, idle time included", time_up,
+    {"rule G3: max_jobs reached",
+     max_reached,
+     {.stop_reason = JOBQ__STOP_MAX_JOBS, .stop_number = 10}},
+    {"rule G3, B129: max_time, idle time included",
+     time_up,
      {.stop_reason = JOBQ__STOP_MAX_TIME, .stop_number = 9, .wait_store = true}},
     {"never sleeps past max_time", time_near, {.wait_store = true, .wait_ms = 40}},
-    {"rule J2: max_time while the store is unreadable", time_up_away, {.stop_reason = JOBQ__STOP_MAX_TIME, .stop_number = 9}},
-    {"rule G4: of two reasons the first in the list", both_limits, {.stop_reason = JOBQ__STOP_MAX_JOBS, .stop_number = 3}},
+    {"rule J2: max_time while the store is unreadable",
+     time_up_away,
+     {.stop_reason = JOBQ__STOP_MAX_TIME, .stop_number = 9}},
+    {"rule G4: of two reasons the first in the list",
+     both_limits,
+     {.stop_reason = JOBQ__STOP_MAX_JOBS, .stop_number = 3}},
     {"rule G3: nothing left to do", empty, {.stop_reason = JOBQ__STOP_EMPTY, .wait_store = true}},
     {"B151: not while a job runs here", empty_but_running, {.wait_store = true, .wait_ms = 50}},
     {"B151: not before it is settled", empty_but_unsettled, {.exchange = true, .want = 2}},
-    {"B151: a promotion that is due counts as ready", empty_but_due, {.maintain = true, .wait_store = true}},
+    {"B151: a promotion that is due counts as ready",
+     empty_but_due,
+     {.maintain = true, .wait_store = true}},
     {"B151: not before the store was asked", empty_but_unread, {.exchange = true, .want = 2}},
     {"B151: an unreadable store is not empty", empty_but_away, {.wait_ms = 500}},
     {"stop_when_empty_for: not yet", empty_for_not_yet, {.wait_store = true, .wait_ms = 100}},
-    {"stop_when_empty_for: long enough", empty_for, {.stop_reason = JOBQ__STOP_EMPTY, .wait_store = true}},
+    {"stop_when_empty_for: long enough",
+     empty_for,
+     {.stop_reason = JOBQ__STOP_EMPTY, .wait_store = true}},
     {"rule H1: TERM while idle ends at once", term_idle, {.finished = true}},
-    {"rule H1: TERM takes no more and gives unstarted jobs back", term_running, {.give_back = true, .wait_ms = 50}},
+    {"rule H1: TERM takes no more and gives unstarted jobs back",
+     term_running,
+     {.give_back = true, .wait_ms = 50}},
     {"rule H1: held jobs go back", term_held, {.give_back = true, .wait_ms = 8000}},
     {"rule H1: results are settled first", term_results, {.exchange = true}},
-    {"rule H1: a second TERM waits for the running job, too", term_twice, {.give_back = true, .wait_ms = 50}},
+    {"rule H1: a second TERM waits for the running job, too",
+     term_twice,
+     {.give_back = true, .wait_ms = 50}},
     {"no maintenance while stopping", term_no_maintenance, {.give_back = true, .wait_ms = 50}},
     {"the first reason stands", term_limits, {.give_back = true, .wait_ms = 50}},
     {"rule H2: paused takes nothing", paused_idle, {.wait_ms = 8000}},
@@ -140,18 +172,23 @@ static const step_case cases[] = {
     {"rule D6: results are kept meanwhile", away_results, {.wait_ms = 700}},
     {"rule K1: tries again", away_retry, {.exchange = true, .want = 2}},
     {"no renewal while waiting", away_lease, {.wait_ms = 700}},
-    {"rule K1: five failures in a row", away_five, {.stop_reason = JOBQ__STOP_UNREADABLE, .stop_number = 5, .exit_code = 1}},
+    {"rule K1: five failures in a row",
+     away_five,
+     {.stop_reason = JOBQ__STOP_UNREADABLE, .stop_number = 5, .exit_code = 1}},
     {"rule K1: 0 never gives up", away_for_ever, {.wait_ms = 700}},
     {"rule K1: with empty hands it ends at once", stopped_away, {.finished = true}},
     {"a stop during a hiccup tries once more", stopped_hiccup, {.give_back = true, .wait_ms = 700}},
     {"rule K1: with results in hand it goes on trying", stopped_results, {.wait_ms = 700}},
-    {"rule K1, J1: after one more lease they are lost", stopped_lost, {.give_up = true, .exit_code = 1}},
+    {"rule K1, J1: after one more lease they are lost",
+     stopped_lost,
+     {.give_up = true, .exit_code = 1}},
 };
 
-#define SAME(field)                                                                                \
-    if (got.field != c->want.field) {                                                              \
-        print_error("%s: " #field " is %lld, wanted %lld\n", c->name, (long long)got.field, (long long)c->want.field); \
-        bad++;                                                                                     \
+#define SAME(field)                                                                         \
+    if (got.field != c->want.field) {                                                       \
+        print_error("%s: " #field " is %lld, wanted %lld\n", c->name, (long long)got.field, \
+                    (long long)c->want.field);                                              \
+        bad++;                                                                              \
     }
 
 static int differs(const step_case *c)

@@ -77,7 +77,8 @@ static void test_names(void **state)
     assert_ok(jobq__worker_prepare(f->worker, NULL, 0, NULL));
     assert_int_equal(f->worker->queue_count, 1);
     assert_string_equal(f->worker->queues[0], "default");
-    assert_code(jobq__worker_prepare(f->worker, (const char *const[]){"a,b"}, 1, NULL), JOBQ_EINVAL);
+    assert_code(jobq__worker_prepare(f->worker, (const char *const[]){"a,b"}, 1, NULL),
+                JOBQ_EINVAL);
 }
 
 /* A store that only this process sees: inline, and another number is a usage error. */
@@ -97,7 +98,8 @@ static void test_memory_is_inline(void **state)
 static void test_options(void **state)
 {
     fixture *f = *state;
-    jobq_conf *made = conf_of(JOBQ_SCOPE_WORKER, "max_jobs", "5"), *over = conf_of(JOBQ_SCOPE_WORKER, "lease", "12");
+    jobq_conf *made = conf_of(JOBQ_SCOPE_WORKER, "max_jobs", "5"),
+              *over = conf_of(JOBQ_SCOPE_WORKER, "lease", "12");
     jobq_worker *worker;
 
     assert_ok(jobq_worker_new(f->queue, made, &worker));
@@ -115,7 +117,8 @@ static void test_options(void **state)
 static void test_dont_retry(void **state)
 {
     fixture *f = *state;
-    jobq_conf *of_worker = conf_of(JOBQ_SCOPE_WORKER, "dont_retry", "W"), *of_handler = conf_of(JOBQ_SCOPE_HANDLER, "dont_retry", "H");
+    jobq_conf *of_worker = conf_of(JOBQ_SCOPE_WORKER, "dont_retry", "W"),
+              *of_handler = conf_of(JOBQ_SCOPE_HANDLER, "dont_retry", "H");
     jobq_job job = {.version = 1, .name = {"own", 3}};
     jobq_worker *worker;
 
@@ -194,8 +197,10 @@ static void test_stop_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_handlers),   TEST(test_names),       TEST(test_memory_is_inline), TEST(test_options),
-        TEST(test_dont_retry), TEST(test_not_started), TEST(test_listen),           cmocka_unit_test(test_stop_texts),
+        TEST(test_handlers),         TEST(test_names),
+        TEST(test_memory_is_inline), TEST(test_options),
+        TEST(test_dont_retry),       TEST(test_not_started),
+        TEST(test_listen),           cmocka_unit_test(test_stop_texts),
     };
 
     return cmocka_run_group_tests_name("worker/worker", tests, NULL, NULL);

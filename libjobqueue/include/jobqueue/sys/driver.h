@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract between the library and a store, for people who write drivers. doc/driver-contract.md says
- * in prose what each operation must guarantee; tests/contract/ shows it. A driver holds no policy: it never
- * decodes a header or body, never counts tries and never retries on its own account beyond the store's own
- * transient refusals. The front (driver/driver.c) checks arguments and sizes before a driver sees them.
+ * The contract between the library and a store, for people who write drivers.
+ * doc/driver-contract.md says in prose what each operation must guarantee; tests/contract/ shows
+ * it. A driver holds no policy: it never decodes a header or body, never counts tries and never
+ * retries on its own account beyond the store's own transient refusals. The front (driver/driver.c)
+ * checks arguments and sizes before a driver sees them.
  *
- * Memory: every slice handed in is borrowed for the call; everything handed out lies in the batch's arena.
+ * Memory: every slice handed in is borrowed for the call; everything handed out lies in the batch's
+ * arena.
  */
 #ifndef JOBQUEUE_SYS_DRIVER_H
 #define JOBQUEUE_SYS_DRIVER_H
@@ -16,16 +18,22 @@ JOBQ_BEGIN_DECLS
 
 #define JOBQ_DRIVER_ABI 1
 
-typedef struct { const void *p; size_t n; } jobq_slice; /* p NULL = absent (not the same as empty) */
+/* p NULL = absent (not the same as empty) */
+typedef struct {
+    const void *p;
+    size_t n;
+} jobq_slice;
 
 /* One hand-out, as the store knows it. Opaque to everybody else; all zero = none. */
-typedef struct { uint64_t word[3]; } jobq_lease_token;
+typedef struct {
+    uint64_t word[3];
+} jobq_lease_token;
 
 typedef struct {
     int64_t deliveries; /* hand-outs; the store raises it at each reserve */
     int64_t failures, crashes, releases, losses;
-    int64_t exceptions; /* failures that were throws (max_exceptions) */
-    int64_t parks;      /* times put aside for want of a handler */
+    int64_t exceptions;      /* failures that were throws (max_exceptions) */
+    int64_t parks;           /* times put aside for want of a handler */
     int64_t parked_since_ms; /* store clock of the first of them, 0 = not parked */
 } jobq_counters;
 
@@ -37,12 +45,13 @@ typedef struct jobq_record {
     jobq_slice id, queue, name, header, body, unique;
     jobq_lease_token token; /* reserve and held only */
     jobq_counters counters;
-    int64_t fence;          /* grows with every hand-out, for life */
-    int64_t enqueued_at_ms, base_at_ms; /* base: what relative deadlines count from (enqueue or replay) */
+    int64_t fence; /* grows with every hand-out, for life */
+    /* base: what relative deadlines count from (enqueue or replay) */
+    int64_t enqueued_at_ms, base_at_ms;
     int64_t available_at_ms, reserved_until_ms, died_at_ms;
     int32_t version;
     uint8_t priority, state, reason;
-    bool taken_back;        /* comes from an expired worker */
+    bool taken_back; /* comes from an expired worker */
     /* find and lists only */
     jobq_slice reserved_by; /* worker id */
     jobq_slice error;       /* last error record */
@@ -50,11 +59,12 @@ typedef struct jobq_record {
     size_t history_count;
 } jobq_record;
 
-/* Where records are put. Owned by the caller; drivers use the two functions below. */
+/* Where records are put. Owned by the caller; drivers use the functions below. */
 typedef struct jobq_batch jobq_batch;
-JOBQ_API jobq_record *jobq_batch_add(jobq_batch *batch);                            /* zeroed; NULL: no memory */
-JOBQ_API jobq_slice jobq_batch_copy(jobq_batch *batch, const void *p, size_t n);    /* p NULL: no memory */
-JOBQ_API void *jobq_batch_alloc(jobq_batch *batch, size_t n);                       /* aligned, zeroed */
+JOBQ_API jobq_record *jobq_batch_add(jobq_batch *batch); /* zeroed; NULL: no memory */
+/* p NULL: no memory */
+JOBQ_API jobq_slice jobq_batch_copy(jobq_batch *batch, const void *p, size_t n);
+JOBQ_API void *jobq_batch_alloc(jobq_batch *batch, size_t n); /* aligned, zeroed */
 
 /* ---- push ------------------------------------------------------------------------------------ */
 
@@ -65,15 +75,15 @@ typedef struct {
     int64_t delay_ms; /* from the store's now; <= 0: ready */
     int64_t at_ms;    /* absolute, 0 = use delay_ms; a past time = now */
     /* answer */
-    int result;       /* 0 stored, 1 held unique key (holder = its id), JOBQ_EEXISTS */
+    int result; /* 0 stored, 1 held unique key (holder = its id), JOBQ_EEXISTS */
     char holder[129];
 } jobq_push;
 
 /* ---- exchange -------------------------------------------------------------------------------- */
 
 enum {
-    JOBQ_OP_DONE,      /* gone (keep_ms > 0: kept as done so long) */
-    JOBQ_OP_BACK,      /* back on the queue, delay_ms from now, counters as given; stands by due time */
+    JOBQ_OP_DONE, /* gone (keep_ms > 0: kept as done so long) */
+    JOBQ_OP_BACK, /* back on the queue, delay_ms from now, counters as given; stands by due time */
     JOBQ_OP_GIVE_BACK, /* as if never taken: place kept, counters but deliveries unchanged */
     JOBQ_OP_DEAD       /* reason as given; unique key freed, died_at = now */
 };
@@ -86,40 +96,44 @@ typedef struct {
     jobq_counters counters; /* BACK, DEAD: the new values (deliveries is ignored) */
     jobq_slice error;       /* replaces the last error; absent = keep what is there */
     jobq_slice history;     /* appended, the last 10 are kept; absent = none */
-    int result;             /* answer: 0, JOBQ_ELEASE (nothing changed), JOBQ_EINVAL (the store refused a value) */
+    /* answer: 0, JOBQ_ELEASE (nothing changed), JOBQ_EINVAL (the store refused a value) */
+    int result;
 } jobq_settlement;
 
 typedef struct {
-    jobq_slice worker;           /* id of the worker's record, which renew made */
-    int64_t lease_ms;            /* the length it asks for */
+    jobq_slice worker; /* id of the worker's record, which renew made */
+    int64_t lease_ms;  /* the length it asks for */
     jobq_settlement *settle;
     size_t settle_count;
-    const jobq_slice *queues;    /* in the order to serve; 0 = settle only */
+    const jobq_slice *queues; /* in the order to serve; 0 = settle only */
     size_t queue_count;
-    size_t want;                 /* reserve at most so many ... */
-    size_t want_taken_back;      /* ... of which at most so many taken back from expired workers */
-    size_t want_bytes;           /* stop reserving after so many body bytes (at least one job) */
-    jobq_batch *out;             /* reserved jobs are added here, best first */
+    size_t want;            /* reserve at most so many ... */
+    size_t want_taken_back; /* ... of which at most so many taken back from expired workers */
+    size_t want_bytes;      /* stop reserving after so many body bytes (at least one job) */
+    jobq_batch *out;        /* reserved jobs are added here, best first */
     /* answers */
-    int64_t now_ms;              /* store clock */
-    int64_t next_due_ms;         /* store clock: when maintain has something to do, 0 = nothing known */
-    bool settled;                /* when the call fails: were the settlements made durable before? */
+    int64_t now_ms;      /* store clock */
+    int64_t next_due_ms; /* store clock: when maintain has something to do, 0 = nothing known */
+    bool settled;        /* when the call fails: were the settlements made durable before? */
 } jobq_exchange;
 
 /* ---- the worker's lease ---------------------------------------------------------------------- */
 
+/* JOBQ_ELEASE: the record had lapsed and its jobs were taken; a new one was begun. */
 typedef struct {
     jobq_slice worker;
     int64_t lease_ms;
-    const jobq_lease_token *running; /* hand-outs whose loss would count as a crash; replaces the list */
+    /* hand-outs whose loss would count as a crash; replaces the list */
+    const jobq_lease_token *running;
     size_t running_count;
-    /* who it is; absent host = leave the record's description as it is */
-    jobq_slice host, queues, names; /* queues, names: each entry followed by '\n' ("name@version\n") */
+    /* Who it is; absent host = leave the record's description as it is. In queues and names each
+     * entry is followed by '\n' ("name@version\n"). */
+    jobq_slice host, queues, names;
     int64_t pid, processes;
     /* answers */
     int64_t now_ms;
-    int64_t held;      /* hand-outs the store holds for this worker */
-} jobq_renewal;        /* JOBQ_ELEASE: the record had lapsed and its jobs were taken; a new one was begun */
+    int64_t held; /* hand-outs the store holds for this worker */
+} jobq_renewal;
 
 typedef struct jobq_worker_record {
     struct jobq_worker_record *next;
@@ -130,36 +144,41 @@ JOBQ_API jobq_worker_record *jobq_batch_add_worker(jobq_batch *batch);
 
 /* ---- waiting, maintenance, looking ----------------------------------------------------------- */
 
-enum { JOBQ_WAIT_TIMEOUT = 0, JOBQ_WAIT_JOBS = 1 /* look: something may be ready or due */, JOBQ_WAIT_WOKEN = 2 /* wake_fd is readable */ };
+enum {
+    JOBQ_WAIT_TIMEOUT = 0,
+    JOBQ_WAIT_JOBS = 1 /* look: something may be ready or due */,
+    JOBQ_WAIT_WOKEN = 2 /* wake_fd is readable */
+};
 
 typedef struct {
     const jobq_slice *queues;
     size_t queue_count;
-    int64_t timeout_ms;  /* -1 = no limit */
-    int64_t poll_ms;     /* longest wait between looks where the store cannot wake us */
-    int wake_fd;         /* -1 = none; the driver polls it and does not read it */
+    int64_t timeout_ms; /* -1 = no limit */
+    int64_t poll_ms;    /* longest wait between looks where the store cannot wake us */
+    int wake_fd;        /* -1 = none; the driver polls it and does not read it */
 } jobq_wait;
 
 typedef struct {
-    size_t limit;            /* handle at most so many jobs */
-    int64_t loss_cap;        /* so many losses in a row count as one crash */
-    bool take_back;          /* false: leave expired workers alone (grace after an outage) */
+    size_t limit;     /* handle at most so many jobs */
+    int64_t loss_cap; /* so many losses in a row count as one crash */
+    bool take_back;   /* false: leave expired workers alone (grace after an outage) */
     /* answers */
     size_t handled;
-    bool more;               /* the limit was reached: call again soon */
+    bool more; /* the limit was reached: call again soon */
     int64_t now_ms, next_due_ms;
 } jobq_maintenance;
 
 typedef struct {
-    jobq_slice queue;        /* absent = all (dead only) */
-    jobq_slice name;         /* dead only; absent = any */
-    uint8_t state, reason;   /* reason 0 = any */
-    int64_t older_than_ms;   /* dead: died_at <= now - this; 0 = any */
+    jobq_slice queue;      /* absent = all (dead only) */
+    jobq_slice name;       /* dead only; absent = any */
+    uint8_t state, reason; /* reason 0 = any */
+    int64_t older_than_ms; /* dead: died_at <= now - this; 0 = any */
     size_t limit;
-    jobq_slice after;        /* cursor that an earlier page gave; absent = first page */
-    bool keys_only;          /* leave out header, body, error, history */
+    jobq_slice after; /* cursor that an earlier page gave; absent = first page */
+    bool keys_only;   /* leave out header, body, error, history */
     jobq_batch *out;
-    jobq_slice next;         /* answer: cursor of the next page, absent on the last (in the batch's arena) */
+    /* answer: cursor of the next page, absent on the last (in the batch's arena) */
+    jobq_slice next;
 } jobq_listing;
 
 typedef struct {
@@ -172,64 +191,68 @@ enum { JOBQ_MEND_RETRY = 0, JOBQ_MEND_FORGET = 1 };
 
 /* Dead jobs to put back or to forget, stored as one where the store can; each is judged singly. */
 typedef struct {
-    int what;                /* JOBQ_MEND_* */
-    bool dry_run;            /* say what would be done */
+    int what;     /* JOBQ_MEND_* */
+    bool dry_run; /* say what would be done */
     const jobq_slice *ids;
-    size_t count;            /* at most max_batch */
-    int *results;            /* answers: 0, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique key is held) */
+    size_t count; /* at most max_batch */
+    /* answers: 0, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique key is held) */
+    int *results;
 } jobq_mending;
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 typedef struct {
-    const char *scheme;                 /* "sqlite" */
-    jobq_slice user, password, host, path; /* decoded parts of the DSN; path without its leading "/" rules applied */
-    int port;                           /* 0 = default */
-    bool migrate;                       /* create and migrate the schema when needed */
+    const char *scheme; /* "sqlite" */
+    /* decoded parts of the DSN; path without its leading "/" rules applied */
+    jobq_slice user, password, host, path;
+    int port;     /* 0 = default */
+    bool migrate; /* create and migrate the schema when needed */
     int64_t connect_timeout_ms, read_timeout_ms;
     const char *prefix, *schema, *synchronous; /* NULL = default */
     const char *ca, *cert, *key;
     bool verify, listen;
-    const char *original;               /* the DSN as given; never shown */
+    const char *original; /* the DSN as given; never shown */
 } jobq_driver_config;
 
 enum {
-    JOBQ_FEATURE_SHARED = 1,   /* other processes see the same store */
-    JOBQ_FEATURE_WAKE = 2,     /* wait is ended by a push, not by polling */
+    JOBQ_FEATURE_SHARED = 1, /* other processes see the same store */
+    JOBQ_FEATURE_WAKE = 2,   /* wait is ended by a push, not by polling */
     JOBQ_FEATURE_PRIORITY = 4,
     JOBQ_FEATURE_UNIQUE = 8,
     JOBQ_FEATURE_ATOMIC_BATCH = 16 /* a push of many is stored as one */
 };
 
-/* Functions return 0 or a negative code with the record set (util/error.h: jobq__error_set). Every call ends
- * by its deadline. None may leave a statement, transaction or lock behind. */
+/* Functions return 0 or a negative code with the record set (util/error.h: jobq__error_set). Every
+ * call ends by its deadline. None may leave a statement, transaction or lock behind. */
 typedef struct jobq_driver {
-    uint32_t abi;            /* JOBQ_DRIVER_ABI */
-    size_t size;             /* sizeof(jobq_driver) */
+    uint32_t abi; /* JOBQ_DRIVER_ABI */
+    size_t size;  /* sizeof(jobq_driver) */
     const char *name;
-    const char *schemes;     /* "postgresql postgres" */
+    const char *schemes; /* "postgresql postgres" */
     uint64_t features;
-    size_t max_batch;        /* settlements + wanted of one exchange, items of one push */
+    size_t max_batch; /* settlements + wanted of one exchange, items of one push */
     size_t max_body;
 
     /* --- required --- */
     int (*open)(const jobq_driver_config *config, void **store_out);
-    void (*close)(void *store);                     /* NULL is fine */
-    void (*forget)(void *store);                    /* in a forked child: drop it without a word on the wire */
-    int (*schema)(void *store);                     /* create and migrate; safe when two start at once */
+    void (*close)(void *store);  /* NULL is fine */
+    void (*forget)(void *store); /* in a forked child: drop it without a word on the wire */
+    int (*schema)(void *store);  /* create and migrate; safe when two start at once */
     int (*push)(void *store, jobq_push *items, size_t n);
     int (*exchange)(void *store, jobq_exchange *x);
     int (*renew)(void *store, jobq_renewal *r);
-    int (*leave)(void *store, jobq_slice worker);   /* the worker ends: its record goes if it holds nothing */
-    int (*held)(void *store, jobq_slice worker, jobq_batch *out); /* id, queue, token of each hand-out */
-    int (*workers)(void *store, jobq_batch *out);   /* live worker records (jobq_batch_add_worker) */
-    int (*wait)(void *store, const jobq_wait *w);   /* JOBQ_WAIT_* or an error */
+    /* the worker ends: its record goes if it holds nothing */
+    int (*leave)(void *store, jobq_slice worker);
+    /* id, queue, token of each hand-out */
+    int (*held)(void *store, jobq_slice worker, jobq_batch *out);
+    int (*workers)(void *store, jobq_batch *out); /* live worker records (jobq_batch_add_worker) */
+    int (*wait)(void *store, const jobq_wait *w); /* JOBQ_WAIT_* or an error */
     int (*maintain)(void *store, jobq_maintenance *m);
     int (*find)(void *store, jobq_slice id, jobq_batch *out); /* JOBQ_ENOTFOUND */
-    int (*list)(void *store, jobq_listing *l);      /* jobs of one queue and state, dead jobs of all */
+    int (*list)(void *store, jobq_listing *l); /* jobs of one queue and state, dead jobs of all */
     int (*counts)(void *store, jobq_slice queue, jobq_counts *counts_out);
-    int (*queues)(void *store, jobq_batch *out);    /* records with `queue` alone, sorted by name */
-    int (*mend)(void *store, jobq_mending *m);      /* an error: nothing was changed */
+    int (*queues)(void *store, jobq_batch *out); /* records with `queue` alone, sorted by name */
+    int (*mend)(void *store, jobq_mending *m);   /* an error: nothing was changed */
     int (*now)(void *store, int64_t *now_ms_out);
 } jobq_driver;
 
