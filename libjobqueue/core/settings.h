@@ -45,10 +45,9 @@ typedef struct {
     int maps; /* handler: 0 array, 1 object (PHP) */
     /* worker */
     int64_t processes, timeout_grace_ms, lease_ms, sleep_ms, rest_ms, max_jobs, max_time_ms,
-        memory_mb, recycle_jobs,
-        /* prefetch -1 = auto */
-        recycle_time_ms, stop_when_empty_for_ms, drain_ms, max_reserve_failures, unknown_for_ms,
-        prefetch;
+        memory_mb, recycle_jobs, recycle_time_ms, stop_when_empty_for_ms, drain_ms,
+        max_reserve_failures, unknown_for_ms;
+    int64_t prefetch; /* -1 = auto */
     bool stop_when_empty, once, verbose;
     int errors; /* 0 full, 1 class */
     char *name, *output, *ready_file;

@@ -368,7 +368,8 @@ int64_t jobq_worker_counter(const jobq_worker *worker, size_t i, const char **na
 {
     const jobq__words *words = worker->shared.words;
 
-    *name_out = i < JOBQ__COUNTERS ? jobq__counter_words[i] : NULL;
+    if (name_out)
+        *name_out = i < JOBQ__COUNTERS ? jobq__counter_words[i] : NULL;
     if (i >= JOBQ__COUNTERS)
         return 0;
     return worker->queue->counters[i] + (words ? atomic_load(&words->counters[i]) : 0);

@@ -48,7 +48,7 @@ static void test_empty_after_give_back(void **state)
     pool *p = *state;
 
     p->start_mode = "slow";
-    pool_push(p, "crash", SIGKILL, "backoff=100");
+    pool_push(p, "deaf", 60000, "timeout=0.5 backoff=100");
     pool_push_many(p, "note", 0, NULL, 12);
     assert_int_equal(pool_run(p, "processes=1 prefetch=20 stop_when_empty=1"), 0);
     assert_int_equal(pool_ledger(p, "begin note"), 12);

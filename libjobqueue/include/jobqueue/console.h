@@ -16,8 +16,8 @@ typedef struct {
     const char *program; /* for usage texts: "jobqueue" */
     void *payload;
     /* How `work` gets a worker: the value of `source_option` ("bootstrap", "exec") as given, or
-     * NULL. A ready worker (PHP: Console::run($argv, $worker)) makes --dsn a usage error. */
-    /* the meaning may begin with the value's name: "FILE: a PHP file ..." */
+     * NULL. The meaning may begin with the value's name: "FILE: a PHP file ...". A ready worker
+     * (PHP: Console::run($argv, $worker)) makes --dsn a usage error. */
     const char *source_option, *source_meaning;
     jobq_worker *ready_worker;
     /* Runs `work`: applies over (scope worker), runs the pool and returns the exit code. `dsn` may
@@ -29,8 +29,8 @@ typedef struct {
     const char *runtime;
 } jobq_console;
 
-/* argv[0] is the program. Writes to stdout and stderr; returns the exit code (0, 1, 2, 3, 12 as
- * documented). In a worker's child it does not return. @since 0.1 */
+/* argv[0] is the program. Writes to stdout and stderr; returns the exit code (0, 1, 2, 12:
+ * doc/console.md). In a worker's child it does not return. @since 0.1 */
 JOBQ_API int jobq_console_main(const jobq_console *console, int argc, char *const *argv);
 
 JOBQ_END_DECLS

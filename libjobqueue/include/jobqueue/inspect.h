@@ -90,8 +90,7 @@ JOBQ_API void jobq_list_free(jobq_list *list);
 JOBQ_API int jobq_queue_jobs(jobq_queue *queue, const char *name, size_t n, jobq_state state,
                              size_t limit, const char *after, jobq_list **list_out);
 
-/* Which dead jobs; zero-initialise, NULL / 0 = any. In sys-like style this struct starts with its
- * size. */
+/* Which dead jobs: NULL / 0 = any. Zero-initialise, then set size. */
 typedef struct {
     size_t size; /* sizeof(jobq_filter) */
     const char *queue, *name, *reason;
@@ -106,12 +105,12 @@ JOBQ_API int jobq_queue_dead(jobq_queue *queue, const jobq_filter *filter, size_
  * touched. */
 enum { JOBQ_DEAD_RETRY, JOBQ_DEAD_FORGET };
 /* By ids: results[i] = 0 done, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique
- * key is held). Returns the number done. dry_run: says what would be done. */
+ * key is held); may be NULL. Returns the number done. dry_run: says what would be done. */
 JOBQ_API int64_t jobq_queue_mend_ids(jobq_queue *queue, int what, const char *const *ids, size_t n,
                                      bool dry_run, int *results);
 /* By filter, in bounded pages. `skipped_out` (may be NULL) counts those whose unique key is held.
  * progress (may be NULL) is called after each page; returning non-zero stops (JOBQ_ECALLBACK).
- * Returns the number done. */
+ * Returns the number done. filter NULL = any. */
 JOBQ_API int64_t jobq_queue_mend(jobq_queue *queue, int what, const jobq_filter *filter,
                                  bool dry_run, int64_t *skipped_out,
                                  int (*progress)(void *payload, int64_t done), void *payload);
@@ -124,7 +123,7 @@ typedef enum {
     JOBQ_STAT_RESERVED,
     JOBQ_STAT_DEAD,
     JOBQ_STAT_BACKLOG,
-    JOBQ_STAT_OLDEST_READY_AGE_MS /* -1: nothing ready */,
+    JOBQ_STAT_OLDEST_READY_AGE_MS, /* -1: nothing ready */
     JOBQ_STATS
 } jobq_stat;
 /* values_out has JOBQ_STATS elements. A queue nobody ever used counts 0 everywhere. */

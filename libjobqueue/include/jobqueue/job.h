@@ -27,7 +27,7 @@ typedef struct jobq_job jobq_job;
     X(JOBQ_ENDED_NOT_RETRYABLE, "not_retryable") /* threw what is never retried: dead at once */  \
     X(JOBQ_ENDED_UNDECODABLE, "undecodable")   /* the payload fits no value or parameter: dead */ \
     X(JOBQ_ENDED_UNKNOWN_NAME, "unknown_name") /* no handler here: parked */                      \
-    X(JOBQ_ENDED_UNSUPPORTED_VERSION, "unsupported_version") /* no such version here: parked */ \
+    X(JOBQ_ENDED_UNSUPPORTED_VERSION, "unsupported_version") /* no such version here: parked */   \
     X(JOBQ_ENDED_UNSTARTED, "unstarted") /* given back before it began: costs nothing */
 #define JOBQ__ENDING_ENUM(name, word) name,
 typedef enum { JOBQ_ENDING_LIST(JOBQ__ENDING_ENUM) JOBQ_ENDINGS } jobq_ending;

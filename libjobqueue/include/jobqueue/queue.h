@@ -23,10 +23,10 @@ typedef struct jobq_message jobq_message;
 JOBQ_API int jobq_queue_new(const char *dsn, const jobq_conf *conf, jobq_queue **queue_out);
 JOBQ_API void jobq_queue_free(jobq_queue *queue);
 JOBQ_API const char *jobq_queue_driver(const jobq_queue *queue); /* "sqlite" */
-/* its name, "default" when none */
+/* Its name, "default" when it has none. */
 JOBQ_API const char *jobq_queue_connection(const jobq_queue *queue);
 JOBQ_API const char *jobq_queue_dsn(const jobq_queue *queue); /* password masked */
-/* option `queue`, else "default" */
+/* Option `queue`, else "default". */
 JOBQ_API const char *jobq_queue_default(const jobq_queue *queue);
 
 /* Closes the connection now; the next call opens it again. */
@@ -34,15 +34,19 @@ JOBQ_API void jobq_queue_disconnect(jobq_queue *queue);
 
 /* ---- messages: what will be a job ------------------------------------------------------------ */
 
+/* An empty message; NULL when out of memory. @since 0.1 */
 JOBQ_API jobq_message *jobq_message_new(void);
 JOBQ_API void jobq_message_free(jobq_message *m);
 JOBQ_API void jobq_message_reset(jobq_message *m); /* for reuse: keeps its memory */
 /* 1-255 bytes of UTF-8, no control characters. Copied. */
 JOBQ_API int jobq_message_set_name(jobq_message *m, const char *p, size_t n);
-/* The writer for the payload; a message whose writer was not touched carries nil. Borrowed. */
+/* The writer for the payload; a message whose writer was not touched carries nil. Borrowed; NULL
+ * when out of memory. */
 JOBQ_API jobq_writer *jobq_message_payload(jobq_message *m);
-/* Body bytes as they are (format JOBQ_FORMAT_*); checked at push. Copied. */
+/* Body bytes as they are (format JOBQ_FORMAT_*), in place of the writer's; checked at push.
+ * Copied. */
 JOBQ_API int jobq_message_set_body(jobq_message *m, int format, const void *p, size_t n);
+/* One text of the context: UTF-8, each key once, 8192 bytes for all keys and values together. */
 JOBQ_API int jobq_message_add_context(jobq_message *m, const char *key, size_t key_n,
                                       const char *value, size_t value_n);
 /* The push options (scope push): jobq_conf_set(jobq_message_options(m), "delay", ...). Borrowed. */
@@ -50,7 +54,8 @@ JOBQ_API jobq_conf *jobq_message_options(jobq_message *m);
 
 /* After a push: the id (also of a message that was refused as a duplicate: the first's; NULL
  * before), what became of it (0 stored, 1 not stored because a job with its unique key exists, or
- * an error code) and the error's text and subject. Borrowed until the message changes. */
+ * an error code) and the error's text and subject (NULL: none). Borrowed until the message
+ * changes. */
 JOBQ_API const char *jobq_message_id(const jobq_message *m);
 JOBQ_API int jobq_message_result(const jobq_message *m);
 JOBQ_API const jobq_error *jobq_message_error(const jobq_message *m);
@@ -59,8 +64,9 @@ JOBQ_API const jobq_error *jobq_message_error(const jobq_message *m);
  * Returns after the store has confirmed. JOBQ_EUNKNOWN: the answer was lost, see
  * jobq_message_id. */
 JOBQ_API int jobq_queue_push(jobq_queue *queue, jobq_message *m);
-/* The same for n messages in one step: each is judged singly (jobq_message_result), the accepted
- * ones are stored together. Returns the number stored, or an error that befell all of them. */
+/* The same for n messages: each is judged singly (jobq_message_result), the accepted ones are
+ * stored together, in one step when there are at most JOBQ_PUSH_CHUNK. Returns the number stored,
+ * or an error that befell all of them. */
 JOBQ_API int jobq_queue_push_many(jobq_queue *queue, jobq_message *const *m, size_t n);
 /* Good sizes for a chunk of push_many. */
 #define JOBQ_PUSH_CHUNK 500
@@ -68,9 +74,9 @@ JOBQ_API int jobq_queue_push_many(jobq_queue *queue, jobq_message *const *m, siz
 
 /* ---- low level reserve ----------------------------------------------------------------------- */
 
-/* Reserves at most one job from the queues (in order; count 0: the default queue) for lease_ms and
- * does the maintenance that is due. 1: *job_out is the caller's, ended by jobq_job_settle and freed
- * by jobq_job_free; 0: none ready. */
+/* Reserves at most one job from the queues (in order; count 0: the default queue) for lease_ms
+ * (1000 to 86400000) and does the maintenance that is due. 1: *job_out is the caller's, ended by
+ * jobq_job_settle and freed by jobq_job_free; 0: none ready. */
 JOBQ_API int jobq_queue_reserve(jobq_queue *queue, const char *const *queues, size_t count,
                                 int64_t lease_ms, jobq_job **job_out);
 
@@ -78,6 +84,7 @@ JOBQ_API int jobq_queue_reserve(jobq_queue *queue, const char *const *queues, si
  * the end. */
 JOBQ_API int64_t jobq_queue_counter(const jobq_queue *queue, size_t i, const char **name_out);
 
+/* Creates or updates what the store needs (tables, indexes); nothing to do is success. */
 JOBQ_API int jobq_queue_migrate(jobq_queue *queue);
 /* Round trip to the store in microseconds (>= 0), or an error. */
 JOBQ_API int64_t jobq_queue_ping(jobq_queue *queue);

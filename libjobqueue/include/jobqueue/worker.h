@@ -44,14 +44,14 @@ JOBQ_API bool jobq_worker_maps_as_objects(const jobq_worker *worker, const jobq_
 /* Events a listener exists for are delivered to children (job.retrying, job.crashed, ...). */
 JOBQ_API int jobq_worker_listen(jobq_worker *worker, const char *event);
 
-/* What a binding must do around forks and interrupts. All may be NULL. */
+/* What a binding must do around forks and interrupts. All but size may be NULL. */
 typedef struct {
     size_t size; /* sizeof(jobq_worker_hooks) */
     void *payload;
     void (*before_fork)(void *payload); /* in the master: flush buffers */
     void (*after_fork_parent)(void *payload);
     void (*after_fork_child)(void *payload); /* in a child, not in the dispatcher */
-    /* in a signal handler: async-signal-safe, sets a flag at most */
+    /* In a signal handler: async-signal-safe, sets a flag at most. */
     void (*interrupt)(void *payload);
     void (*idle_enter)(void *payload); /* around waits that may block: release / take a lock */
     void (*idle_leave)(void *payload);
@@ -64,8 +64,8 @@ enum { JOBQ_STEP_STOP = 0, JOBQ_STEP_JOB = 1, JOBQ_STEP_EVENT = 2 };
 /* Starts the worker on the queues (count 0: the connection's default). `over` (scope worker, may be
  * NULL) goes over the constructor's options. MASTER: the whole pool has come and gone, *code_out is
  * the exit code. CHILD: this is a freshly forked child. INLINE: processes = 0. Negative: nothing
- * was started. Refused (JOBQ_EUNSUPPORTED) while the process still has the SQLite file open
- * elsewhere. */
+ * was started; with processes > 0 JOBQ_EUNSUPPORTED while the process still has the SQLite file
+ * open elsewhere. */
 JOBQ_API int jobq_worker_start(jobq_worker *worker, const char *const *queues, size_t count,
                                const jobq_conf *over, int *code_out);
 /* The next thing to do; waits. STOP: leave the loop. */
@@ -88,18 +88,20 @@ JOBQ_API void jobq_worker_fatal(jobq_worker *worker, const char *text, size_t n)
 /* For the whole worker, from any of its processes, also inside a handler. */
 JOBQ_API void jobq_worker_stop(jobq_worker *worker);
 JOBQ_API bool jobq_worker_ready(const jobq_worker *worker);
-/* host:pid:random, <= 64 characters */
+/* "host:pid:random", at most 64 characters. */
 JOBQ_API const char *jobq_worker_id(const jobq_worker *worker);
-/* NULL past the end */
+/* The counters of jobq_queue_counter, the whole worker's beside the queue handle's in this process;
+ * *name_out NULL past the end. */
 JOBQ_API int64_t jobq_worker_counter(const jobq_worker *worker, size_t i, const char **name_out);
 /* Why and how the pool ended, for worker.stopping: after start returned MASTER or finish
  * returned. */
 JOBQ_API const char *jobq_worker_stop_reason(const jobq_worker *worker);
 JOBQ_API int64_t jobq_worker_jobs_run(const jobq_worker *worker);
 
-/* A short loop over the step API for C programs. The handler returns an ending (>= 0) or a negative
- * code (= failed, with jobq_error_last as the error). Returns the exit code; in children it does
- * not return. */
+/* A short loop over the step API for C programs. The handler returns an ending (>= 0; RELEASED:
+ * back at once) or a negative code (= failed, with jobq_error_last as the error); a job it has
+ * settled itself is left alone. Returns the exit code, or the negative code of a start that failed;
+ * in children it does not return. */
 typedef int (*jobq_handler)(jobq_job *job, void *payload);
 JOBQ_API int jobq_worker_run(jobq_worker *worker, const char *const *queues, size_t count,
                              jobq_handler handler, void *payload);

@@ -122,7 +122,8 @@ static const line_case lines[] = {
      5,
      NULL,
      JOBQ_ELEASE,
-     "Lease lost: invoice.send id-1 its result (done) was refused: the job is somebody else's by now\n"},
+     "Lease lost: invoice.send id-1 its result (done) was refused: the job is somebody else's by "
+     "now\n"},
     {JOBQ_ENDED_DONE,
      {.op = JOBQ_OP_DONE},
      5,
@@ -214,8 +215,8 @@ static void json_is_json(void **state)
     assert_non_null(
         strstr(read_all(&f), "\"name\":\"a\\\"\\\\\\u001b\\u000a\\u009b\xef\xbf\xbd\xc3\xa9\""));
     assert_non_null(strstr(
-        f.text,
-        "\"attempt\":1,\"tries\":3,\"outcome\":\"failed\",\"took\":0.007,\"delay\":1.500,\"message\":\"x\\u0000y\"}"));
+        f.text, "\"attempt\":1,\"tries\":3,\"outcome\":\"failed\",\"took\":0.007,\"delay\":1.500,"
+                "\"message\":\"x\\u0000y\"}"));
     end(&f);
 }
 
