@@ -146,20 +146,33 @@ static bool conclude(php_jobq_attempt *a, php_jobq_outcome outcome, int status)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static bool decode(php_jobq_attempt *a)
+static void decode_body(void *argument)
 {
+    php_jobq_attempt *a = argument;
     size_t n;
     int format;
     const void *body = jobq_job_body(a->job, &n, &format);
-    if (php_jobq_decode(format, body, n, jobq_worker_maps_as_objects(a->worker->worker, a->job),
-                        &a->payload) >= 0) {
+    a->decoded =
+        php_jobq_decode(format, body, n, jobq_worker_maps_as_objects(a->worker->worker, a->job),
+                        &a->payload);
+}
+
+/* No user code, but a large payload may exhaust the memory: a crash like any other (rule D5). */
+static bool decode(php_jobq_attempt *a)
+{
+    int status = 0;
+    php_jobq_outcome outcome = php_jobq_guard(decode_body, a, &status);
+    if (!conclude(a, outcome, status)) {
+        return false;
+    }
+    if (a->decoded >= 0) {
         return true;
     }
     const char *text = jobq_error_message(jobq_error_last());
     char copy[1024]; /* set_error clears the record this text lives in */
     snprintf(copy, sizeof(copy), "%s", text);
     php_jobq_fault_text(a->job, "JobQueue\\PayloadException", copy, strlen(copy));
-    end(a, JOBQ_ENDED_UNDECODABLE, -1);
+    end(a, a->decoded == JOBQ_ENOMEM ? JOBQ_ENDED_FAILED : JOBQ_ENDED_UNDECODABLE, -1);
     return false;
 }
 
@@ -231,6 +244,17 @@ static void run_handler(php_jobq_attempt *a)
     }
 }
 
+/* A return or a throw is a decision, too: listeners, cleanups and destructors that call release(),
+ * fail() or delete() are told so instead of being passed over (rule D3). */
+static void seal(php_jobq_attempt *a)
+{
+    php_jobq_job *job = job_of(a);
+    if (job) {
+        job->decided = true;
+        job->decision = a->ending;
+    }
+}
+
 /* Which event tells of the end, and with which data. */
 static void fire_end(php_jobq_attempt *a)
 {
@@ -249,7 +273,7 @@ static void fire_end(php_jobq_attempt *a)
     if (Z_TYPE(a->exception) == IS_OBJECT) {
         Z_ADDREF(a->exception);
         add_assoc_zval(&data, "exception", &a->exception);
-        add_assoc_string(&data, "outcome", jobq_ending_word(a->ending));
+        add_assoc_string(&data, "outcome", jobq_outcome_word(a->ending));
     }
     if (a->ending == JOBQ_ENDED_RELEASED) {
         add_assoc_double(&data, "delay", (double)MAX(a->delay_ms, 0) / 1000.0);
@@ -370,6 +394,7 @@ php_jobq_outcome php_jobq_attempt_run(php_jobq_worker *worker, jobq_job *job)
     JQG(attempt) = &a;
     if (decode(&a) && find(&a)) {
         run_handler(&a);
+        seal(&a);
         fire_end(&a);
         run_cleanups(&a);
     }

@@ -10,7 +10,21 @@
 #include <main/php_output.h>
 #include <zend_smart_str.h>
 
+#include <pthread.h>
 #include <unistd.h>
+
+/* Raised in each forked child: asking for the pid is a system call, six a job. */
+static uint64_t generation;
+
+static void count_fork(void)
+{
+    generation++;
+}
+
+void php_jobq_guard_startup(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
 
 static void forget_last_error(void)
 {
@@ -50,7 +64,7 @@ php_jobq_outcome php_jobq_guard(void (*body)(void *), void *argument, int *statu
 {
     zend_execute_data *frame = EG(current_execute_data);
     volatile bool fatal = false;
-    const pid_t pid = getpid();
+    const uint64_t born = generation;
     forget_last_error();
     EG(exit_status) = 0;
     zend_try
@@ -63,7 +77,7 @@ php_jobq_outcome php_jobq_guard(void (*body)(void *), void *argument, int *statu
         EG(current_execute_data) = frame;
     }
     zend_end_try();
-    if (UNEXPECTED(getpid() != pid)) {
+    if (UNEXPECTED(generation != born)) {
         php_jobq_leave(EG(exit_status));
     }
     if (fatal) {

@@ -41,9 +41,22 @@ static zend_result set_text(jobq_conf *conf, const char *name,
     return SUCCESS;
 }
 
+/* For values that never reach the library: the name is judged first. */
+static zend_result check_option(jobq_conf *conf, const char *name)
+{
+    if (jobq_conf_check(conf, name) < 0) {
+        php_jobq_throw_last();
+        return FAILURE;
+    }
+    return SUCCESS;
+}
+
 static zend_result set_list(jobq_conf *conf, const char *name, HashTable *list)
 {
     zval *item;
+    if (check_option(conf, name) == FAILURE) {
+        return FAILURE;
+    }
     if (zend_hash_num_elements(list) == 0) {
         php_jobq_throw_usage("%s: the list is empty; leave the option out for its default", name);
         return FAILURE;
@@ -58,11 +71,14 @@ static zend_result set_list(jobq_conf *conf, const char *name, HashTable *list)
     return SUCCESS;
 }
 
-/* Instants travel as RFC 3339 text in UTC with milliseconds. */
+/* Instants travel as RFC 3339 text in UTC with milliseconds. Whatever lies before 1970 is past. */
 static zend_result set_time(jobq_conf *conf, const char *name, zval *value)
 {
     int64_t seconds;
     uint32_t microseconds;
+    if (check_option(conf, name) == FAILURE) {
+        return FAILURE;
+    }
     if (!instanceof_function(Z_OBJCE_P(value), php_date_get_interface_ce()) ||
         !php_jobq_time_read(value, &seconds, &microseconds)) {
         php_jobq_throw_type("%s: an object of class %s cannot be used here", name,
@@ -71,9 +87,9 @@ static zend_result set_time(jobq_conf *conf, const char *name, zval *value)
     }
     char text[64];
     struct tm tm;
-    time_t when = (time_t)seconds;
-    if (!php_gmtime_r(&when, &tm) || tm.tm_year < -1900 || tm.tm_year > 9999 - 1900) {
-        php_jobq_throw_usage("%s: the year must be between 0 and 9999", name);
+    time_t when = (time_t)MAX(seconds, 0);
+    if (!php_gmtime_r(&when, &tm) || tm.tm_year > 9999 - 1900) {
+        php_jobq_throw_usage("%s: the year must be 9999 at most", name);
         return FAILURE;
     }
     size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
@@ -92,7 +108,7 @@ zend_result php_jobq_conf_set(jobq_conf *conf, const char *name, zval *value)
     switch (Z_TYPE_P(value)) {
     case IS_NULL:
         /* null = the default; still, the name must be one that is allowed here */
-        return SUCCESS;
+        return check_option(conf, name);
     case IS_FALSE:
     case IS_TRUE:
         rc = jobq_conf_set_bool(conf, name, Z_TYPE_P(value) == IS_TRUE);
@@ -111,7 +127,9 @@ zend_result php_jobq_conf_set(jobq_conf *conf, const char *name, zval *value)
     case IS_OBJECT:
         return set_time(conf, name, value);
     default:
-        php_jobq_throw_type("%s: a %s cannot be used here", name, zend_zval_type_name(value));
+        if (check_option(conf, name) == SUCCESS) {
+            php_jobq_throw_type("%s: a %s cannot be used here", name, zend_zval_type_name(value));
+        }
         return FAILURE;
     }
     if (rc < 0) {
@@ -119,6 +137,15 @@ zend_result php_jobq_conf_set(jobq_conf *conf, const char *name, zval *value)
         return FAILURE;
     }
     return SUCCESS;
+}
+
+zend_result php_jobq_conf_named(jobq_conf *conf, zend_string *name, zval *value)
+{
+    if (strlen(ZSTR_VAL(name)) != ZSTR_LEN(name)) {
+        php_jobq_throw_usage("an option's name holds a NUL byte");
+        return FAILURE;
+    }
+    return php_jobq_conf_set(conf, ZSTR_VAL(name), value);
 }
 
 zend_result php_jobq_conf_all(jobq_conf *conf, HashTable *options)
@@ -133,11 +160,7 @@ zend_result php_jobq_conf_all(jobq_conf *conf, HashTable *options)
             php_jobq_throw_usage("options are given by name, not by position");
             return FAILURE;
         }
-        if (strlen(ZSTR_VAL(name)) != ZSTR_LEN(name)) {
-            php_jobq_throw_usage("an option's name holds a NUL byte");
-            return FAILURE;
-        }
-        if (php_jobq_conf_set(conf, ZSTR_VAL(name), value) == FAILURE) {
+        if (php_jobq_conf_named(conf, name, value) == FAILURE) {
             return FAILURE;
         }
     }

@@ -43,6 +43,7 @@ static PHP_MINIT_FUNCTION(jobqueue)
     php_jobq_register_next();
     php_jobq_register_worker();
     php_jobq_register_console();
+    php_jobq_guard_startup();
     previous_interrupt = zend_interrupt_function;
     zend_interrupt_function = interrupt_vm;
     return SUCCESS;

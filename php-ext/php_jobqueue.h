@@ -154,6 +154,7 @@ void php_jobq_error_code(zend_object *exception, const char *word);
 
 /* Each throws and returns FAILURE on a value or name that is not allowed. null sets nothing. */
 zend_result php_jobq_conf_set(jobq_conf *conf, const char *name, zval *value);
+zend_result php_jobq_conf_named(jobq_conf *conf, zend_string *name, zval *value);
 zend_result php_jobq_conf_all(jobq_conf *conf, HashTable *options);
 /* Seconds to milliseconds: not negative, not NaN. */
 zend_result php_jobq_seconds(double seconds, const char *what, int64_t *ms_out);
@@ -176,6 +177,7 @@ void php_jobq_names_free(php_jobq_names *names);
 zend_result php_jobq_encode(jobq_writer *w, zval *value);
 zend_result php_jobq_encode_member(jobq_writer *w, zend_string *key, zval *value);
 bool php_jobq_is_utf8(const char *p, size_t n);
+bool php_jobq_is_decimal(const char *p, size_t n);
 /* Microseconds since 1970; false for an object that is not initialised. */
 bool php_jobq_time_read(zval *object, int64_t *seconds_out, uint32_t *microseconds_out);
 /* 0, or a negative code with the library's error set; never throws. */
@@ -195,6 +197,8 @@ typedef enum {
     PHP_JOBQ_FATAL
 } php_jobq_outcome;
 
+/* Once, before the first guard. */
+void php_jobq_guard_startup(void);
 /* Runs body under zend_try. A process that user code forked off does not come back from here. */
 php_jobq_outcome php_jobq_guard(void (*body)(void *argument), void *argument, int *status_out);
 /* Calls it with at most as many arguments as an internal function declares. FAILURE: thrown. */
@@ -271,7 +275,8 @@ struct php_jobq_attempt {
     zval payload;
     zval spec;    /* as registered or from the resolver: callable, object, or a class's name */
     zval handler; /* what is called */
-    zend_class_entry *as_job; /* build the handler's object from the payload */
+    zend_class_entry *as_job;          /* build the handler's object from the payload */
+    int decoded;              /* what php_jobq_decode answered */
     bool has_handler, misfit; /* misfit: the payload fits no constructor parameter */
     bool settled;
     int interrupt;        /* JOBQ_INTERRUPT_* that was thrown into it */

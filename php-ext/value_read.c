@@ -11,7 +11,7 @@
 
 typedef struct {
     jobq_reader *reader;
-    size_t bytes; /* of the whole body: no array is made larger than that */
+    size_t bytes; /* of the whole body: no array begins larger than that */
     bool objects; /* maps become stdClass */
 } decoder;
 
@@ -64,15 +64,22 @@ void php_jobq_bigint_make(zval *out, uint64_t value)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
+/* A memory_limit that was met may come as a pending exception instead of a longjmp. */
 static int next_token(decoder *d, jobq_token *token)
 {
+    if (UNEXPECTED(EG(exception))) {
+        return JOBQ_ENOMEM;
+    }
     int rc = jobq_reader_next(d->reader, token);
     return rc == 0 ? JOBQ_EPAYLOAD : rc;
 }
 
+/* Room to begin with. A large array grows in steps, so that one which exceeds memory_limit meets it
+ * on the way. */
 static uint32_t bounded(const decoder *d, size_t count)
 {
-    return (uint32_t)(count < d->bytes ? count : d->bytes);
+    const size_t most = d->bytes < 65536 ? d->bytes : 65536;
+    return (uint32_t)(count < most ? count : most);
 }
 
 static int read_list(decoder *d, size_t count, zval *out)

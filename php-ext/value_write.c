@@ -65,7 +65,12 @@ static zend_result refuse_named(const path *at, const char *before, const char *
 
 static inline zend_result check(int rc, const path *at)
 {
-    return EXPECTED(rc >= 0) ? SUCCESS : refuse(at, jobq_error_message(jobq_error_last()));
+    static const char prefix[] = "payload: "; /* the path says it, too */
+    if (EXPECTED(rc >= 0)) {
+        return SUCCESS;
+    }
+    const char *text = jobq_error_message(jobq_error_last());
+    return refuse(at, text + (strncmp(text, prefix, sizeof(prefix) - 1) == 0) * strlen(prefix));
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -227,6 +232,9 @@ static zend_result write_bigint(jobq_writer *w, zend_object *object, const path 
         return refuse(at, "a BigInt without a value cannot be queued");
     }
     const char *text = Z_STRVAL_P(value);
+    if (!php_jobq_is_decimal(text, Z_STRLEN_P(value))) { /* unserialize() makes such ones */
+        return refuse(at, "a BigInt that holds no decimal digits cannot be queued");
+    }
     errno = 0;
     if (*text == '-') {
         long long number = strtoll(text, NULL, 10);

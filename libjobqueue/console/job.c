@@ -198,7 +198,11 @@ static void print_state(jobq__cli *cli, const jobq_info *info)
 
 static void print_counters(const jobq_info *info)
 {
-    printf("%-10s %lld", "attempt", (long long)jobq_info_number(info, JOBQ_INFO_ATTEMPT));
+    int64_t state = jobq_info_number(info, JOBQ_INFO_STATE);
+    bool over = state == JOBQ_DONE || state == JOBQ_DEAD; /* there is no next one */
+
+    printf("%-10s %lld", over ? "attempts" : "attempt",
+           (long long)jobq_info_number(info, JOBQ_INFO_ATTEMPT) - over);
     for (size_t i = 0; i < COUNTERS; i++)
         printf("%s%lld %s", i ? ", " : " (", (long long)jobq_info_number(info, counters[i].field),
                counters[i].key);
@@ -256,17 +260,21 @@ static const char *joined(jobq__cli *cli, const char *class_name, const char *me
 static void print_error(jobq__cli *cli, const jobq_info *info)
 {
     const char *class_name, *message, *where, *trace;
-    bool color = cli->terminal.color_out;
+    bool color = cli->terminal.color_out, classed;
+    const char *title;
 
     if (!jobq_info_error(info, &class_name, &message, &where, &trace))
         return;
+    classed = class_name && *class_name;
+    title = classed ? class_name : message ? message : "";
     printf("%-10s %s%s%s", "last error", jobq__terminal_style(color, JOBQ__STYLE_RED),
-           jobq__cli_clean(cli, class_name, class_name ? strlen(class_name) : 0),
+           jobq__cli_clean(cli, title, strlen(title)),
            jobq__terminal_style(color, JOBQ__STYLE_OFF));
     if (where && *where)
         printf(" at %s", jobq__cli_clean(cli, where, strlen(where)));
     putchar('\n');
-    print_block(cli, message);
+    if (classed)
+        print_block(cli, message);
     print_block(cli, trace);
 }
 

@@ -37,7 +37,8 @@ static int set_flag(jobq__cli *cli, const struct jobq__cli_option *row, const ch
 static int set_text(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
 {
     if (*value == '\0')
-        return jobq__cli_usage(cli, "option --%s may not be empty", row->name);
+        return jobq__cli_usage(cli, "option --%s may not be empty",
+                               *row->name ? row->name : cli->front.source_option);
     *(const char **)field(cli, row) = value;
     return 0;
 }

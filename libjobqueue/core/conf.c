@@ -185,6 +185,13 @@ static int check_handle(const jobq_conf *conf, const char *name)
     return 0;
 }
 
+int jobq_conf_check(jobq_conf *conf, const char *name)
+{
+    if (check_handle(conf, name) < 0)
+        return JOBQ_EINVAL;
+    return look_up(conf, name) ? 0 : JOBQ_ECONF;
+}
+
 int jobq_conf_set(jobq_conf *conf, const char *name, const char *value, size_t n)
 {
     const jobq__option *o;
@@ -258,6 +265,8 @@ int jobq_conf_add(jobq_conf *conf, const char *name, const char *value, size_t n
     o = look_up(conf, name);
     if (!o)
         return JOBQ_ECONF;
+    if (o->type != JOBQ__TYPE_BACKOFF && o->type != JOBQ__TYPE_NAMES)
+        return refuse_value(conf, o, "a list", 6);
     before = conf->s;
     if (!conf->given[o->offset] && o->type == JOBQ__TYPE_BACKOFF)
         conf->s.backoff = (jobq__backoff){0}; /* the default list gives way to the caller's */

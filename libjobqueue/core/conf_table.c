@@ -34,8 +34,8 @@ static const char *const synchronous_words[] = {"full", "normal", NULL};
 const jobq__option jobq__options[] = {
     /* the connection */
     {"queue", JOBQ__TYPE_TEXT, C | P, AT(queue),
-     FORM("1 to 128 bytes of UTF-8 without commas or control characters"), "default", NULL,
-     jobq__check_queue, "the queue to push to and to work on when none is named"},
+     FORM("1 to 128 bytes of UTF-8 without commas, control characters, leading or trailing blanks"),
+     "default", NULL, jobq__check_queue, "the queue to push to and to work on when none is named"},
     {"max_payload", JOBQ__TYPE_BYTES, C, AT(max_payload), RANGE(1, 67108864), "1048576", NULL, NULL,
      "largest payload in bytes that push accepts"},
     {"migrate", JOBQ__TYPE_BOOL, C, AT(migrate), FORM("true or false"), "true", NULL, NULL,
@@ -66,6 +66,8 @@ const jobq__option jobq__options[] = {
      "0", NULL, NULL, "how long a finished job can still be found"},
     {"maps", JOBQ__TYPE_ENUM, H, AT(maps), FORM("array or object"), "array", map_words, NULL,
      "PHP: what a map of the payload becomes"},
+    {"jitter", JOBQ__TYPE_NUMBER, W | H, AT(jitter), RANGE_0(0, 1, "none"), "0.1", NULL, NULL,
+     "share of the backoff that chance adds at most, so that retries do not come in step"},
 
     /* the worker */
     {"processes", JOBQ__TYPE_INT, W, AT(processes), RANGE_0(0, 1024, "inline, without a fork"), "1",
@@ -73,8 +75,6 @@ const jobq__option jobq__options[] = {
     {"timeout_grace", JOBQ__TYPE_SECONDS, W, AT(timeout_grace_ms),
      RANGE_0(0, 86400, "killed with the exception"), "5", NULL, NULL,
      "time from the exception at the time limit to the kill"},
-    {"jitter", JOBQ__TYPE_NUMBER, W, AT(jitter), RANGE_0(0, 1, "none"), "0.1", NULL, NULL,
-     "share of the backoff that chance adds at most, so that retries do not come in step"},
     {"lease", JOBQ__TYPE_SECONDS, W, AT(lease_ms), RANGE(1, 86400), "30", NULL, NULL,
      "how long a worker that fell silent keeps its jobs; renewed every third of it"},
     {"sleep", JOBQ__TYPE_SECONDS, W, AT(sleep_ms), RANGE_0(0, 3600, "10 ms"), "1", NULL, NULL,

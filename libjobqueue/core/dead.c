@@ -171,6 +171,7 @@ static int mend_pages(mending *m, jobq_listing *l, int (*progress)(void *payload
         before = batch; /* the cursor lies in it */
         batch = old;
         jobq__batch_reset(&batch);
+        /* cppcheck-suppress autoVariables ; read inside of this function only */
         l->out = &batch;
         l->next = (jobq_slice){0};
         rc = jobq__queue_note(m->queue, jobq__store_list(m->queue->store, l));

@@ -78,7 +78,7 @@ void jobq__loan_record(jobq__loan *l, const char *worker, jobq_ending ending, jo
         .started_at_ms = job->taken_at_ms,
         .ended_at_ms = jobq__loan_now(job),
         .worker = jobq__slice_text(worker),
-        .outcome = jobq__slice_text(jobq_ending_word(ending)),
+        .outcome = jobq__slice_text(jobq_outcome_word(ending)),
         .class_name = job->fault.class_name,
         .message = job->fault.message,
     };

@@ -46,6 +46,14 @@ const char *jobq_ending_word(jobq_ending ending)
     return (unsigned)ending < JOBQ_ENDINGS ? endings[ending] : "unknown";
 }
 
+const char *jobq_outcome_word(jobq_ending ending)
+{
+    const bool final = ending == JOBQ_ENDED_FAILED_BY_HANDLER ||
+                       ending == JOBQ_ENDED_NOT_RETRYABLE || ending == JOBQ_ENDED_UNDECODABLE;
+
+    return jobq_ending_word(final ? JOBQ_ENDED_FAILED : ending);
+}
+
 /* ---- what is in force ------------------------------------------------------------------------ */
 
 static const jobq_conf *who_gave(const jobq_conf *worker, const jobq_conf *handler, size_t offset)
@@ -71,7 +79,7 @@ static void from_registrations(jobq__policy *policy, const jobq_conf *worker,
     policy->fail_on_timeout = PICK(fail_on_timeout);
     policy->timeout_grace_ms = worker->s.timeout_grace_ms;
     policy->unknown_for_ms = worker->s.unknown_for_ms;
-    policy->jitter = worker->s.jitter;
+    policy->jitter = PICK(jitter);
 }
 
 static void backoff_from_header(jobq__backoff *to, const jobq__header *header)
@@ -372,6 +380,7 @@ static void (*const judges[JOBQ_ENDINGS])(judgement *j) = {
 void jobq__retry_judge(const jobq__policy *policy, const jobq_counters *counters,
                        const jobq__end *end, int64_t now_ms, double unit, jobq__verdict *out)
 {
+    /* cppcheck-suppress ctuuninitvar ; written, not read */
     judgement j = {policy, end, now_ms, unit, out};
 
     *out = (jobq__verdict){.counters = *counters};

@@ -153,6 +153,7 @@ static void hold_message(struct jobq__child *child, const jobq__job_message *m, 
 {
     child->has_message = true;
     child->message_has_area = m->body_in_area;
+    child->message_is_event = m->kind == JOBQ__MSG_EVENT;
     child->cursor = cursor;
 }
 
@@ -197,8 +198,9 @@ static void sleep_idle(const jobq_worker *worker, uint32_t seen)
     if (hooks->idle_enter)
         hooks->idle_enter(hooks->payload);
     jobq__slot_sleep(worker->child->slot, seen, IDLE_LOOK_MS);
-    /* The death signal is lost when a handler changes its user. */
-    if (getppid() != worker->master_pid)
+    /* The death signal is lost when a handler changes its user. Who rang us shows that all is
+     * well. */
+    if (atomic_load(&worker->child->slot->bell) == seen && getppid() != worker->master_pid)
         _exit(1);
     if (hooks->idle_leave)
         hooks->idle_leave(hooks->payload);
@@ -216,8 +218,11 @@ int jobq__child_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event
             JOBQ_EFORKED, "this process was forked by a handler and is no child of the worker");
     if (child->number)
         return jobq__error_set(JOBQ_EINVAL, "job %s is not settled yet", worker->job.id);
-    jobq__child_release_message(child);
-    if (!atomic_load(&slot->started) && !survive_start(worker))
+    if (child->has_message && child->message_is_event)
+        skip_message(worker); /* nothing else tells of its end */
+    else
+        jobq__child_release_message(child);
+    if (!atomic_load(&slot->started) && (atomic_load(&slot->retiring) || !survive_start(worker)))
         return JOBQ_STEP_STOP;
     for (;;) {
         seen = atomic_load(&slot->bell);

@@ -13,8 +13,8 @@ struct jobq__child {
     char *area;
     uint64_t cursor; /* behind the message in hand */
     uint64_t number; /* the hand-out that runs, 0 = none */
-    bool has_message, message_has_area;
-    int64_t began_ms, started_us, measured_ms;
+    bool has_message, message_has_area, message_is_event;
+    int64_t began_ms, started_us, armed_us, measured_ms;
     jobq__buf fault;
     jobq_event event;
     jobq_job event_job;

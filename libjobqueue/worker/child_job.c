@@ -233,6 +233,17 @@ static int fail_memory(jobq_worker *worker)
     return jobq__error_nomem();
 }
 
+enum { ARMED_US = 5000 };
+
+/* Two system calls, so not for each of many short jobs. */
+static void rearm(struct jobq__child *child)
+{
+    if (child->started_us - child->armed_us < ARMED_US)
+        return;
+    child->armed_us = child->started_us;
+    jobq__signals_rearm();
+}
+
 int jobq__child_open_job(jobq_worker *worker, const jobq__job_message *m, jobq_job **job_out)
 {
     struct jobq__child *child = worker->child;
@@ -245,6 +256,7 @@ int jobq__child_open_job(jobq_worker *worker, const jobq__job_message *m, jobq_j
     atomic_store(&slot->running_since_ms, now_ms);
     atomic_store(&slot->deadline_ms, m->policy.timeout_ms ? now_ms + m->policy.timeout_ms : 0);
     atomic_store(&slot->grace_ms, m->policy.timeout_grace_ms);
+    rearm(child);
     if (!fill_job(&worker->job, m, &texts, child->area))
         return fail_memory(worker);
     worker->job.ops = &job_ops;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The desk's memory and clocks: tickets, parcels, lists, counters, and what the loop knows about itself.
+ * The desk's memory and clocks: tickets, parcels, lists, counters, and what the loop knows about
+ * itself.
  */
 #include "worker/desk.h"
 
@@ -164,7 +165,8 @@ static int make_tickets(jobq__desk *desk, jobq__handout *handouts, size_t n)
     if (!desk->tickets || !desk->settlements || !desk->settling || !desk->running)
         return jobq__error_nomem();
     desk->ticket_count = n;
-    /* More than one call's worth would be split, and a failure between the parts could not be told apart. */
+    /* More than one call's worth would be split, and a failure between the parts could not be told
+     * apart. */
     desk->settle_max = most > 0 && most < n ? most : n;
     for (size_t i = 0; i < n; i++) {
         desk->tickets[i].handout = &handouts[i];
@@ -299,7 +301,8 @@ bool jobq__desk_say(jobq__desk *desk, const char *what, jobq_slice name)
     size_t oldest = 0;
     char text[sizeof(desk->said[0].name)];
 
-    snprintf(text, sizeof(text), "%s %.*s", what, (int)(name.n > 48 ? 48 : name.n), (const char *)name.p);
+    snprintf(text, sizeof(text), "%s %.*s", what, (int)(name.n > 48 ? 48 : name.n),
+             (const char *)name.p);
     for (size_t i = 0; i < sizeof(desk->said) / sizeof(desk->said[0]); i++) {
         if (desk->said[i].at_ms && strcmp(desk->said[i].name, text) == 0) {
             if (desk->now_ms - desk->said[i].at_ms < SAY_AGAIN_MS)

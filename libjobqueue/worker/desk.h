@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The desk: what dispatcher and inline loop have in common. Jobs come from the store (accept), lie here
- * (held), are given out (out), end (ended) and leave when the store has answered:
+ * The desk: what dispatcher and inline loop have in common. Jobs come from the store (accept), lie
+ * here (held), are given out (out), end (ended) and leave when the store has answered:
  *
  *     exchange --accept--> HELD --give--> OUT --result, death--> ENDED --exchange answered--> FREE
  *                           ^               |                      ^
@@ -31,26 +31,27 @@ enum { JOBQ__TICKET_FREE, JOBQ__TICKET_HELD, JOBQ__TICKET_OUT, JOBQ__TICKET_ENDE
 typedef struct jobq__ticket {
     struct jobq__ticket *next, *prev;
     jobq__handout *handout;
-    const jobq_record *record;   /* NULL: the body is not here (taken over from an earlier dispatcher) */
+    /* NULL: the body is not here (taken over from an earlier dispatcher) */
+    const jobq_record *record;
     jobq__parcel *parcel;
     int64_t held_since_ms;
     /* how it ended */
     jobq_ending ending;
     int64_t delay_ms, ran_us, ended_mono_ms;
-    jobq_slice fault;            /* encoded; in a result ring or own_fault */
+    jobq_slice fault; /* encoded; in a result ring or own_fault */
     char *own_fault;
     jobq__verdict verdict;
-    int status;                  /* the store's answer */
+    int status; /* the store's answer */
     uint8_t phase;
-    bool judged;                 /* verdict stands */
-    bool tried;                  /* it was in an exchange whose outcome is unknown */
-    bool known;                  /* how it ended is known, but its child must be gone before it is settled */
-    bool bare;                   /* settle without error text: the store refused it */
-    bool lost;                   /* its lease is lost */
-    bool listed;                 /* stands in the record's running list */
-    bool shown;                  /* "Processing" is out */
-    bool ran;                    /* its handler ran: counts for max_jobs */
-    bool seated;                 /* counted in its seat's unsettled */
+    bool judged; /* verdict stands */
+    bool tried;  /* it was in an exchange whose outcome is unknown */
+    bool known;  /* how it ended is known, but its child must be gone before it is settled */
+    bool bare;   /* settle without error text: the store refused it */
+    bool lost;   /* its lease is lost */
+    bool listed; /* stands in the record's running list */
+    bool shown;  /* "Processing" is out */
+    bool ran;    /* its handler ran: counts for max_jobs */
+    bool seated; /* counted in its seat's unsettled */
 } jobq__ticket;
 
 typedef struct {
@@ -64,16 +65,19 @@ void jobq__tickets_remove(jobq__tickets *list, jobq__ticket *ticket);
 
 typedef struct {
     jobq__slot *slot;
-    jobq__tickets out;           /* in the order given */
+    jobq__tickets out;                  /* in the order given */
     jobq__ticket *cells[JOBQ__RECORDS]; /* by number % JOBQ__RECORDS */
-    uint64_t cursor;             /* results read so far */
-    size_t unsettled;            /* of them not yet answered for */
+    uint64_t cursor;                    /* results read so far */
+    size_t unsettled;                   /* of them not yet answered for */
     int64_t rest_until_ms;
-    int64_t running_ms;          /* how long its running hand-out has been running; 0 = none */
-    bool open;                   /* LIVE and going to stay: may be given jobs */
-    bool clearing;               /* kept free for a delicate job */
-    bool full;                   /* its ring or area had no room this round */
-    bool news;                   /* something was put into its ring this round */
+    int64_t running_ms;      /* how long its running hand-out has been running; 0 = none */
+    uint64_t unread_from;    /* where the child has read to in its ring ... */
+    int64_t unread_since_ms; /* ... and since when it has done nothing else there */
+    bool stuck;    /* with something before it that it does not begin: gets nothing more */
+    bool open;     /* LIVE, going to stay and not stuck: may be given jobs */
+    bool clearing; /* kept free for a delicate job */
+    bool full;     /* its ring or area had no room this round */
+    bool news;     /* something was put into its ring this round */
     bool has_cursor;
 } jobq__seat;
 
@@ -89,47 +93,51 @@ typedef struct jobq__desk {
     jobq__words *words;
     jobq__observer *observer;
     const jobq__settings *settings;
-    jobq_slice id;               /* the worker's */
+    jobq_slice id; /* the worker's */
     jobq_slice *queues;
     jobq__ticket *tickets;
     size_t ticket_count;
     jobq__tickets unused, held, ended;
-    size_t out;                  /* tickets in phase OUT */
-    int64_t ran;                 /* ended ones whose handler ran, not yet answered for */
-    jobq__parcel *parcels;       /* unused ones */
+    size_t out;            /* tickets in phase OUT */
+    int64_t ran;           /* ended ones whose handler ran, not yet answered for */
+    jobq__parcel *parcels; /* unused ones */
     jobq__seat *seats;
     size_t seat_count;
     /* exchange */
     jobq_settlement *settlements;
     jobq__ticket **settling;
     size_t settle_max;
-    jobq__arena arena;           /* texts of the exchange under way */
+    jobq__arena arena; /* texts of the exchange under way */
     jobq__buf buf;
     jobq_lease_token *running;
     jobq__buf names, queue_names;
     char host[256];
     jobq_batch scratch;
     /* clocks */
-    int64_t now_ms;              /* monotonic, read once per round */
+    int64_t now_ms;                  /* monotonic, read once per round */
     int64_t store_ms, store_mono_ms; /* store clock at a monotonic moment */
-    int64_t exchange_ms;         /* how long exchanges take */
-    double average_us;           /* of a handler; < 0 = unknown */
+    int64_t exchange_ms;             /* how long exchanges take */
+    double average_us;               /* of a handler; < 0 = unknown */
     /* state */
     jobq__situation s;
     int64_t last_renew_ms, last_failure_ms, maintain_not_before_ms;
-    int differs;                 /* renewals in a row whose count was not ours */
-    bool renewed;                /* the record exists */
+    int differs;  /* renewals in a row whose count was not ours */
+    bool renewed; /* the record exists */
     bool list_changed;
-    bool ask_held;               /* an outcome is unknown: compare with what the store holds */
+    bool renewals_only; /* in this row of failures: a renewal that succeeds ends it */
+    bool ask_held;      /* an outcome is unknown: compare with what the store holds */
     bool ever_connected;
-    int failure_exit;            /* 1, or 2 when the failure is one of configuration */
+    int failure_exit; /* 1, or 2 when the failure is one of configuration */
     bool master_died;
     jobq__post *posts, *last_post;
     size_t post_count;
-    jobq__seat *listener;        /* who got the last one, and where it ends in its ring */
+    jobq__seat *listener; /* who got the last one, and where it ends in its ring */
     uint64_t listener_head;
     /* what was said lately (rule F3) */
-    struct { char name[64]; int64_t at_ms; } said[32];
+    struct {
+        char name[64];
+        int64_t at_ms;
+    } said[32];
     /* names that live workers announce, read at most once a second */
     jobq_batch announced;
     int64_t announced_at_ms;
@@ -138,68 +146,79 @@ typedef struct jobq__desk {
 /* desk.c */
 int jobq__desk_new(jobq_worker *worker, jobq__handout *handouts, size_t n, jobq__desk **desk_out);
 void jobq__desk_free(jobq__desk *desk);
-jobq__ticket *jobq__desk_take(jobq__desk *desk);             /* an unused ticket, NULL: none left */
-void jobq__desk_drop(jobq__desk *desk, jobq__ticket *ticket); /* of any phase: forgotten, its memory reused */
+jobq__ticket *jobq__desk_take(jobq__desk *desk); /* an unused ticket, NULL: none left */
+/* of any phase: forgotten, its memory reused */
+void jobq__desk_drop(jobq__desk *desk, jobq__ticket *ticket);
 jobq__parcel *jobq__desk_parcel(jobq__desk *desk);
 void jobq__desk_return_parcel(jobq__desk *desk, jobq__parcel *parcel);
 int64_t jobq__desk_store_now(const jobq__desk *desk);
 void jobq__desk_set_clock(jobq__desk *desk, int64_t store_ms);
-void jobq__desk_beat(jobq__desk *desk, int64_t budget_ms);  /* before a call that may block so long */
+/* before a call that may block so long */
+void jobq__desk_beat(jobq__desk *desk, int64_t budget_ms);
 void jobq__desk_count(jobq__desk *desk, int which, int64_t n);
-bool jobq__desk_say(jobq__desk *desk, const char *what, jobq_slice name); /* true once per name and minute */
-void jobq__desk_situation(jobq__desk *desk);                /* fills what inline and pool have in common */
-void jobq__desk_limits(jobq__desk *desk, const jobq__step *step); /* carries out stop_reason, exit_code */
+/* true once per name and minute */
+bool jobq__desk_say(jobq__desk *desk, const char *what, jobq_slice name);
+void jobq__desk_situation(jobq__desk *desk); /* fills what inline and pool have in common */
+/* carries out stop_reason, exit_code */
+void jobq__desk_limits(jobq__desk *desk, const jobq__step *step);
 int64_t jobq__desk_call_budget(const jobq__desk *desk);
 
 /* handouts.c */
-jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record, jobq__parcel *parcel);
+jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record,
+                                   jobq__parcel *parcel);
 void jobq__handout_end(jobq__desk *desk, jobq__ticket *ticket, jobq_ending ending); /* to ENDED */
 void jobq__handout_ran(jobq__desk *desk, jobq__ticket *ticket); /* its handler ran */
 void jobq__handout_fault(jobq__ticket *ticket, const char *class_name, const char *message);
 void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settlement *out);
-void jobq__handout_answered(jobq__desk *desk, jobq__ticket *ticket); /* status is set; ticket is gone afterwards */
+/* status is set; ticket is gone afterwards */
+void jobq__handout_answered(jobq__desk *desk, jobq__ticket *ticket);
 
 /* exchange.c */
 int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back);
 int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *soon, size_t soon_n);
 void jobq__desk_maintain(jobq__desk *desk);
-void jobq__desk_call(jobq__desk *desk, const jobq__step *step, int64_t want_taken_back); /* all that step wants of the store */
-bool jobq__desk_is_waiting_out(const jobq__desk *desk);     /* an outage: not yet time to try again */
+/* all that step wants of the store */
+void jobq__desk_call(jobq__desk *desk, const jobq__step *step, int64_t want_taken_back);
+bool jobq__desk_is_waiting_out(const jobq__desk *desk); /* an outage: not yet time to try again */
 void jobq__desk_wait_store(jobq__desk *desk, int64_t timeout_ms, int wake_fd);
 bool jobq__desk_is_announced(jobq__desk *desk, const jobq__handout *handout);
 
-int jobq__desk_fail(jobq__desk *desk, int rc);               /* notes a failed call; returns rc */
+int jobq__desk_fail(jobq__desk *desk, int rc);                /* notes a failed call; returns rc */
 void jobq__desk_lose(jobq__desk *desk, jobq__ticket *ticket); /* its lease is lost */
 
 /* reconcile.c */
-void jobq__desk_reconcile(jobq__desk *desk);                /* asks `held` and sorts out the difference */
-void jobq__desk_give_up(jobq__desk *desk);                  /* unsettled results are lost */
+void jobq__desk_reconcile(jobq__desk *desk); /* asks `held` and sorts out the difference */
+void jobq__desk_give_up(jobq__desk *desk);   /* unsettled results are lost */
 
 /* give.c */
 void jobq__give(jobq__desk *desk);
-void jobq__give_look(jobq__desk *desk);                     /* fills seats' state, room, idle, live */
-void jobq__give_take_back(jobq__desk *desk);                /* unstarted ones of all children become held */
-void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms); /* held ones go back to the store */
+void jobq__give_look(jobq__desk *desk);      /* fills seats' state, room, idle, live */
+void jobq__give_take_back(jobq__desk *desk); /* unstarted ones of all children become held */
+/* held ones go back to the store */
+void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms);
 void jobq__give_revoke_all(jobq__desk *desk, jobq__seat *seat);
 void jobq__give_clear_strays(jobq__desk *desk, jobq__seat *seat);
-bool jobq__seat_is_open(const jobq__seat *seat);             /* LIVE and going to stay */
+bool jobq__seat_is_open(const jobq__seat *seat); /* LIVE and going to stay */
 
 /* message.c */
 void jobq__message_fill(jobq__job_message *message, const jobq__ticket *ticket);
-char *jobq__message_put_texts(char *p, const jobq__job_message *message, const jobq__ticket *ticket);
-bool jobq__message_is_big(const jobq__ticket *ticket);      /* its body goes by the big area */
-bool jobq__message_write(jobq__desk *desk, jobq__seat *seat, const jobq__ticket *ticket); /* false: no room now */
+char *jobq__message_put_texts(char *p, const jobq__job_message *message,
+                              const jobq__ticket *ticket);
+bool jobq__message_is_big(const jobq__ticket *ticket); /* its body goes by the big area */
+/* false: no room now */
+bool jobq__message_write(jobq__desk *desk, jobq__seat *seat, const jobq__ticket *ticket);
 
 /* post.c: events */
 void jobq__posts_deliver(jobq__desk *desk);
-void jobq__posts_drop(jobq__desk *desk);                /* the first one */
-void jobq__posts_add(jobq__desk *desk, const char *event, const jobq__ticket *ticket, int64_t took_ms, const jobq__fault *fault);
+void jobq__posts_drop(jobq__desk *desk); /* the first one */
+void jobq__posts_add(jobq__desk *desk, const char *event, const jobq__ticket *ticket,
+                     int64_t took_ms, const jobq__fault *fault);
 
 /* results.c */
 void jobq__results_read(jobq__desk *desk);
-void jobq__results_release(jobq__desk *desk);               /* rings whose results are all answered for */
+void jobq__results_release(jobq__desk *desk); /* rings whose results are all answered for */
 void jobq__results_deaths(jobq__desk *desk);
-void jobq__results_take_over(jobq__desk *desk);             /* an earlier dispatcher's table */
-void jobq__results_orphans(jobq__desk *desk);               /* the master died: who is dead of its children? */
+void jobq__results_take_over(jobq__desk *desk); /* an earlier dispatcher's table */
+void jobq__results_orphans(jobq__desk *desk);   /* the master died: who is dead of its children? */
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The dispatcher: the one process that talks to the store. Each round it looks at its children, asks
- * worker/step.c what to do, does that and sleeps until somebody rings. It runs no user code and never forks.
+ * The dispatcher: the one process that talks to the store. Each round it looks at its children,
+ * asks worker/step.c what to do, does that and sleeps until somebody rings. It runs no user code
+ * and never forks.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -27,7 +28,8 @@ typedef struct {
     pid_t parent;
     int64_t parent_seen_ms, orphaned_ms, unsettled_since_ms;
     uint32_t stop_seen, paused_seen;
-    int alarm_fd;            /* readable when the bell rings or the master dies; -1 = there is no such thing here */
+    /* readable when the bell rings or the master dies; -1 = there is no such thing here */
+    int alarm_fd;
 } dispatcher;
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -80,8 +82,8 @@ static jobq__desk *begin(jobq_worker *worker, bool again)
     jobq__desk *desk = NULL;
 
     close_others(&worker->shared);
-    if (jobq__desk_new(worker, worker->shared.handouts, worker->shared.handout_count, &desk) < 0 || make_seats(desk) < 0 ||
-        jobq__observer_new(worker, &desk->observer) < 0)
+    if (jobq__desk_new(worker, worker->shared.handouts, worker->shared.handout_count, &desk) < 0 ||
+        make_seats(desk) < 0 || jobq__observer_new(worker, &desk->observer) < 0)
         _exit(1); /* no memory: the master starts another */
     if (again)
         jobq__results_take_over(desk);
@@ -95,7 +97,8 @@ static bool add_to(int epoll, int fd)
     return fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* Bell and master's death in one descriptor, so that an idle dispatcher need not wake up to look. */
+/* Bell and master's death in one descriptor, so that an idle dispatcher need not wake up to
+ * look. */
 static int make_alarm(const jobq__shared *shared, pid_t master)
 {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -126,7 +129,8 @@ static void look_for_parent(dispatcher *d)
     desk->master_died = true;
     d->orphaned_ms = desk->now_ms;
     jobq__words_stop(desk->words, JOBQ__HARD, JOBQ__STOP_SIGNAL, 0);
-    jobq__observer_error(desk->observer, "the worker's main process died; settling what is finished");
+    jobq__observer_error(desk->observer,
+                         "the worker's main process died; settling what is finished");
 }
 
 static bool is_overdue(const dispatcher *d)
@@ -168,7 +172,8 @@ static void set_linger(dispatcher *d)
     }
     if (d->unsettled_since_ms == 0)
         d->unsettled_since_ms = desk->now_ms;
-    if (is_serving(desk) && desk->ended.count < LINGER_MOST && least_work_us(desk) >= LINGER_WORK_US)
+    if (is_serving(desk) && desk->ended.count < LINGER_MOST &&
+        least_work_us(desk) >= LINGER_WORK_US)
         desk->s.linger_until_ms = d->unsettled_since_ms + LINGER_MS;
 }
 
@@ -198,7 +203,7 @@ static void publish(const jobq__desk *desk)
 {
     bool ready = is_serving(desk) && desk->renewed && desk->s.reserve_failures == 0;
 
-    atomic_store_explicit(&desk->words->ready, ready, memory_order_relaxed);
+    jobq__ready_set(desk->worker, ready);
     atomic_store_explicit(&desk->words->out, (uint32_t)desk->out, memory_order_relaxed);
 }
 
@@ -241,7 +246,8 @@ static void carry_out(dispatcher *d, const jobq__step *step)
 /* One that is judged stays DEAD until the store has answered for its results. */
 static bool is_freshly_dead(const jobq__seat *seat)
 {
-    return atomic_load(&seat->slot->state) == JOBQ__SLOT_DEAD && (seat->out.count > 0 || seat->unsettled == 0);
+    return atomic_load(&seat->slot->state) == JOBQ__SLOT_DEAD &&
+           (seat->out.count > 0 || seat->unsettled == 0);
 }
 
 /* What rang, or would have rung, before we said that we sleep. */
@@ -249,12 +255,14 @@ static bool has_news(const dispatcher *d)
 {
     const jobq__desk *desk = d->desk;
 
-    if (atomic_load(&desk->words->stop) != d->stop_seen || atomic_load(&desk->words->paused) != d->paused_seen)
+    if (atomic_load(&desk->words->stop) != d->stop_seen ||
+        atomic_load(&desk->words->paused) != d->paused_seen)
         return true;
     for (size_t i = 0; i < desk->seat_count; i++) {
         const jobq__seat *seat = &desk->seats[i];
 
-        if (atomic_load(&seat->slot->results.head) != seat->cursor || jobq__seat_is_open(seat) != seat->open || is_freshly_dead(seat))
+        if (atomic_load(&seat->slot->results.head) != seat->cursor ||
+            jobq__seat_is_open(seat) != (seat->open || seat->stuck) || is_freshly_dead(seat))
             return true;
     }
     return false;
@@ -265,7 +273,8 @@ static void sleep_until(dispatcher *d, const jobq__step *step)
     jobq__desk *desk = d->desk;
     int bell = desk->worker->shared.dispatcher_bell[0];
     int fd = d->alarm_fd >= 0 && !desk->master_died ? d->alarm_fd : bell;
-    int64_t wait_ms = fd == bell && step->wait_ms > PARENT_ASLEEP_MS ? PARENT_ASLEEP_MS : step->wait_ms;
+    int64_t wait_ms =
+        fd == bell && step->wait_ms > PARENT_ASLEEP_MS ? PARENT_ASLEEP_MS : step->wait_ms;
 
     jobq__desk_beat(desk, wait_ms + jobq__desk_call_budget(desk));
     if (step->wait_store)
@@ -317,7 +326,7 @@ static void finish(jobq__desk *desk)
         jobq__store_leave(desk->store, desk->id);
     jobq__store_disconnect(desk->store);
     jobq__observer_free(desk->observer); /* writes what it has */
-    atomic_store(&words->ready, 0);
+    jobq__ready_set(desk->worker, false);
     atomic_store(&words->settled, 1);
     for (size_t i = 0; i < desk->seat_count; i++) {
         atomic_store(&desk->seats[i].slot->leave, 1);

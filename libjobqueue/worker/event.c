@@ -80,7 +80,7 @@ void jobq__event_write(jobq__buf *out, const jobq__handout *h, jobq_ending endin
 {
     jobq__buf_reset(out);
     add_number(out, "attempt", (double)(h->counters.failures + h->counters.crashes + 1));
-    add_text(out, "outcome", jobq__slice_text(jobq_ending_word(ending)));
+    add_text(out, "outcome", jobq__slice_text(jobq_outcome_word(ending)));
     if (verdict && verdict->op == JOBQ_OP_BACK)
         add_number(out, "delay", (double)verdict->delay_ms / 1000);
     if (verdict && verdict->op == JOBQ_OP_DEAD)

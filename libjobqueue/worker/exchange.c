@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Everything the desk says to the store: exchange, renew, maintain, held; and the book-keeping of outages
- * (rules K1, K2): a failure is printed, counted and waited out, a good call ends the row.
+ * Everything the desk says to the store: exchange, renew, maintain, held; and the book-keeping of
+ * outages (rules K1, K2): a failure is printed, counted and waited out, a good call ends the row.
  */
 #include <string.h>
 #include <unistd.h>
@@ -12,10 +12,10 @@
 #include "worker/desk.h"
 
 enum {
-    WANT_BYTES = 4 << 20,      /* bodies of one reserve */
-    LOSS_CAP = 10,             /* so many losses in a row count as a crash */
+    WANT_BYTES = 4 << 20, /* bodies of one reserve */
+    LOSS_CAP = 10,        /* so many losses in a row count as a crash */
     MAINTAIN_LIMIT = 1000,
-    MAINTAIN_AGAIN_MS = 200,   /* when nothing could be done about what is due */
+    MAINTAIN_AGAIN_MS = 200, /* when nothing could be done about what is due */
     ANNOUNCED_MS = 1000
 };
 
@@ -24,7 +24,8 @@ enum {
 /* These codes promise that nothing was changed; after any other the worker asks what it holds. */
 static bool is_outcome_known(int rc)
 {
-    return rc == JOBQ_EBUSY || rc == JOBQ_ETIMEOUT || rc == JOBQ_ECONNECT || rc == JOBQ_ECONF || rc == JOBQ_ENOMEM;
+    return rc == JOBQ_EBUSY || rc == JOBQ_ETIMEOUT || rc == JOBQ_ECONNECT || rc == JOBQ_ECONF ||
+           rc == JOBQ_ENOMEM;
 }
 
 /* A wrong file, a newer schema: waiting will not help, the exit code says so (rule J1). */
@@ -45,11 +46,13 @@ int jobq__desk_fail(jobq__desk *desk, int rc)
         s->first_failure_ms = desk->now_ms;
     s->retry_at_ms = desk->now_ms + jobq__step_backoff_ms(s->reserve_failures, jobq__rng_unit());
     desk->last_failure_ms = desk->now_ms;
+    desk->renewals_only = false;
     s->woken = true; /* whatever was known of the store before */
     desk->ask_held = desk->ask_held || !is_outcome_known(rc);
     note_configuration(desk);
     jobq__desk_count(desk, JOBQ__COUNT_STORE_FAILURES, 1);
-    jobq__observer_error(desk->observer, "could not reserve a job: %s", jobq_error_message(jobq_error_last()));
+    jobq__observer_error(desk->observer, "could not reserve a job: %s",
+                         jobq_error_message(jobq_error_last()));
     return rc;
 }
 
@@ -57,13 +60,14 @@ static void succeed(jobq__desk *desk, int64_t store_ms)
 {
     jobq__desk_set_clock(desk, store_ms);
     desk->s.reserve_failures = 0;
+    desk->s.renewable = false;
     desk->ever_connected = true;
     desk->failure_exit = 1;
     desk->s.max_reserve_failures = desk->settings->max_reserve_failures;
 }
 
-/* When maintenance is due by our clock. Nothing known: a lease from now, for workers that appear and die
- * while we sleep. */
+/* When maintenance is due by our clock. Nothing known: a lease from now, for workers that appear
+ * and die while we sleep. */
 static void set_due(jobq__desk *desk, int64_t next_due_ms)
 {
     int64_t latest = desk->now_ms + desk->s.lease_ms;
@@ -81,7 +85,8 @@ static size_t build_settlements(jobq__desk *desk)
     size_t n = 0;
 
     jobq__arena_reset(&desk->arena);
-    for (jobq__ticket *ticket = desk->ended.first; ticket && n < desk->settle_max; ticket = ticket->next) {
+    for (jobq__ticket *ticket = desk->ended.first; ticket && n < desk->settle_max;
+         ticket = ticket->next) {
         jobq__handout_settlement(desk, ticket, &desk->settlements[n]);
         desk->settling[n++] = ticket;
     }
@@ -97,7 +102,8 @@ static bool answer_all(jobq__desk *desk, size_t n)
         const jobq_settlement *settlement = &desk->settlements[i];
 
         desk->settling[i]->status = settlement->result;
-        back = back || settlement->op == JOBQ_OP_GIVE_BACK || (settlement->op == JOBQ_OP_BACK && settlement->delay_ms <= 0);
+        back = back || settlement->op == JOBQ_OP_GIVE_BACK ||
+               (settlement->op == JOBQ_OP_BACK && settlement->delay_ms <= 0);
         jobq__handout_answered(desk, desk->settling[i]);
     }
     return back;
@@ -120,7 +126,8 @@ static void prepare(jobq__desk *desk, jobq_exchange *x, int64_t want, int64_t wa
 {
     size_t most = desk->unused.count;
 
-    *x = (jobq_exchange){.worker = desk->id, .lease_ms = desk->settings->lease_ms, .settle = desk->settlements};
+    *x = (jobq_exchange){
+        .worker = desk->id, .lease_ms = desk->settings->lease_ms, .settle = desk->settlements};
     x->settle_count = build_settlements(desk);
     if (want <= 0)
         return;
@@ -202,7 +209,9 @@ void jobq__desk_lose(jobq__desk *desk, jobq__ticket *ticket)
 /* The record had lapsed and its jobs were taken: every older hand-out is somebody else's. */
 static void lose_all(jobq__desk *desk)
 {
-    jobq__observer_error(desk->observer, "the lease of worker %s ran out; the jobs it held go to others", desk->words->worker_id);
+    jobq__observer_error(desk->observer,
+                         "the lease of worker %s ran out; the jobs it held go to others",
+                         desk->words->worker_id);
     for (size_t i = 0; i < desk->ticket_count; i++)
         if (desk->tickets[i].phase != JOBQ__TICKET_FREE)
             jobq__desk_lose(desk, &desk->tickets[i]);
@@ -231,6 +240,27 @@ static void compare_counts(jobq__desk *desk, int64_t held)
         desk->ask_held = true;
 }
 
+static int fail_renewal(jobq__desk *desk, int rc)
+{
+    const bool only = desk->s.reserve_failures == 0 || desk->renewals_only;
+
+    jobq__desk_fail(desk, rc);
+    desk->renewals_only = only;
+    desk->s.renewable = false;
+    return rc;
+}
+
+/* A store that renews but answers no exchange is unreadable all the same (rule K1). */
+static void succeed_renewal(jobq__desk *desk, int64_t store_ms)
+{
+    if (desk->s.reserve_failures == 0 || desk->renewals_only) {
+        succeed(desk, store_ms);
+        return;
+    }
+    jobq__desk_set_clock(desk, store_ms);
+    desk->s.renewable = true;
+}
+
 int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *soon, size_t soon_n)
 {
     jobq_renewal r = {.worker = desk->id, .lease_ms = lease_ms, .running = desk->running};
@@ -246,8 +276,8 @@ int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *so
     jobq__desk_beat(desk, jobq__desk_call_budget(desk));
     rc = jobq__store_renew(desk->store, &r);
     if (rc < 0 && rc != JOBQ_ELEASE)
-        return jobq__desk_fail(desk, rc);
-    succeed(desk, r.now_ms);
+        return fail_renewal(desk, rc);
+    succeed_renewal(desk, r.now_ms);
     desk->renewed = true;
     desk->list_changed = false;
     desk->last_renew_ms = desk->now_ms;
@@ -266,7 +296,8 @@ void jobq__desk_maintain(jobq__desk *desk)
     jobq_maintenance m = {.limit = MAINTAIN_LIMIT, .loss_cap = LOSS_CAP};
     int rc;
 
-    m.take_back = desk->last_failure_ms == 0 || desk->now_ms - desk->last_failure_ms >= desk->s.lease_ms;
+    m.take_back =
+        desk->last_failure_ms == 0 || desk->now_ms - desk->last_failure_ms >= desk->s.lease_ms;
     jobq__desk_beat(desk, jobq__desk_call_budget(desk));
     rc = jobq__store_maintain(desk->store, &m);
     if (rc < 0) {
@@ -286,7 +317,10 @@ enum { POLL_MIN_MS = 10 };
 
 void jobq__desk_wait_store(jobq__desk *desk, int64_t timeout_ms, int wake_fd)
 {
-    jobq_wait w = {.queues = desk->queues, .queue_count = desk->worker->queue_count, .timeout_ms = timeout_ms, .wake_fd = wake_fd};
+    jobq_wait w = {.queues = desk->queues,
+                   .queue_count = desk->worker->queue_count,
+                   .timeout_ms = timeout_ms,
+                   .wake_fd = wake_fd};
     int rc;
 
     w.poll_ms = desk->settings->sleep_ms > POLL_MIN_MS ? desk->settings->sleep_ms : POLL_MIN_MS;
@@ -355,6 +389,7 @@ bool jobq__desk_is_announced(jobq__desk *desk, const jobq__handout *handout)
     jobq__buf_reset(&desk->buf);
     jobq__buf_addf(&desk->buf, "%s@%d", handout->name, (int)handout->version);
     for (const jobq_worker_record *w = desk->announced.first_worker; w && !found; w = w->next)
-        found = has_line(w->queues, handout->queue, handout->queue_n) && has_line(w->names, desk->buf.p, desk->buf.n);
+        found = has_line(w->queues, handout->queue, handout->queue_n) &&
+                has_line(w->names, desk->buf.p, desk->buf.n);
     return found;
 }

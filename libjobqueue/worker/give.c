@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Giving held jobs to children and taking unstarted ones back. How far ahead a child is filled follows the
- * observed handler time; a free child never sits beside one that has unstarted jobs behind a long one; and a
- * delicate job (its last try, or lost before) goes only to an idle child after the store knows of it.
+ * Giving held jobs to children and taking unstarted ones back. How far ahead a child is filled
+ * follows the observed handler time; a free child never sits beside one that has unstarted jobs
+ * behind a long one; and a delicate job (its last try, or lost before) goes only to an idle child
+ * after the store knows of it.
  */
 #include <string.h>
 
 #include "worker/desk.h"
 
 enum {
-    WORK_US = 30000,        /* work a child is to have in hand */
-    DEPTH_MAX = 160,        /* jobs behind the running one: below JOBQ__RECORDS with room to spare */
+    WORK_US = 30000, /* work a child is to have in hand */
+    DEPTH_MAX = 224, /* jobs behind the running one: below JOBQ__RECORDS with room to spare */
     DEPTH_UNKNOWN = 1,
-    HOARD_FROM = 32,        /* from this depth on as many again are held here, ready for refilling */
-    RUNNING_MS = 1000,      /* listed as running in the worker's record */
-    STEAL_US = 1000         /* less work than this is not worth moving */
+    HOARD_FROM = 32,   /* from this depth on as many again are held here, ready for refilling */
+    RUNNING_MS = 1000, /* listed as running in the worker's record */
+    STUCK_MS = 100,    /* so long a child may take from one message to the next */
+    STEAL_US = 1000    /* less work than this is not worth moving */
 };
 
 /* ---- what a child can take ------------------------------------------------------------------- */
@@ -27,7 +29,8 @@ static int64_t depth_of(const jobq__desk *desk)
     if (settings->rest_ms > 0 || settings->once)
         return 0;
     if (settings->prefetch >= 0)
-        depth = (settings->prefetch + settings->processes - 1) / (settings->processes ? settings->processes : 1);
+        depth = (settings->prefetch + settings->processes - 1) /
+                (settings->processes ? settings->processes : 1);
     else if (desk->average_us < 0)
         depth = DEPTH_UNKNOWN;
     else
@@ -73,14 +76,41 @@ bool jobq__seat_is_open(const jobq__seat *seat)
 {
     const jobq__slot *slot = seat->slot;
 
-    return atomic_load(&slot->state) == JOBQ__SLOT_LIVE && !atomic_load(&slot->retiring) && !atomic_load(&slot->leave);
+    return atomic_load(&slot->state) == JOBQ__SLOT_LIVE && !atomic_load(&slot->retiring) &&
+           !atomic_load(&slot->leave);
+}
+
+/* In a listener, stopped from outside: whatever keeps it from beginning what it was given. */
+static bool is_stuck(const jobq__desk *desk, jobq__seat *seat)
+{
+    const jobq__slot *slot = seat->slot;
+    const uint64_t tail = atomic_load(&slot->jobs.tail);
+
+    if (tail != seat->unread_from || atomic_load(&slot->running) ||
+        jobq__ring_is_empty(&slot->jobs)) {
+        seat->unread_from = tail;
+        seat->unread_since_ms = desk->now_ms;
+    }
+    return desk->now_ms - seat->unread_since_ms >= STUCK_MS;
+}
+
+static void look_at_seat(jobq__desk *desk, jobq__seat *seat)
+{
+    const bool open = jobq__seat_is_open(seat);
+
+    seat->full = seat->news = false;
+    seat->stuck = open && is_stuck(desk, seat);
+    seat->open = open && !seat->stuck;
+    if (seat->out.count > 0)
+        look_at_running(desk, seat);
 }
 
 static void note_rest(jobq__desk *desk, const jobq__seat *seat)
 {
     jobq__situation *s = &desk->s;
 
-    if (seat->rest_until_ms > desk->now_ms && (s->rest_until_ms == 0 || seat->rest_until_ms < s->rest_until_ms))
+    if (seat->rest_until_ms > desk->now_ms &&
+        (s->rest_until_ms == 0 || seat->rest_until_ms < s->rest_until_ms))
         s->rest_until_ms = seat->rest_until_ms;
 }
 
@@ -111,10 +141,7 @@ void jobq__give_look(jobq__desk *desk)
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
-        seat->open = jobq__seat_is_open(seat);
-        seat->full = seat->news = false;
-        if (seat->out.count > 0)
-            look_at_running(desk, seat);
+        look_at_seat(desk, seat);
         s->live_children += seat->open;
         s->idle_children += is_idle(desk, seat);
         s->room += room_of(desk, seat, depth) + hoard_of(desk, seat, depth);
@@ -144,7 +171,8 @@ static bool give(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
         return false;
     handout->number = next_number(desk, seat);
     handout->slot = (uint32_t)(seat - desk->seats);
-    /* First the table, then the ring: a successor of ours must know of everything a child may have. */
+    /* First the table, then the ring: a successor of ours must know of everything a child may
+     * have. */
     atomic_store(&handout->state, JOBQ__HANDOUT_OUT);
     if (!jobq__message_write(desk, seat, ticket)) {
         atomic_store(&handout->state, JOBQ__HANDOUT_HELD);
@@ -169,13 +197,15 @@ static jobq__seat *choose(jobq__desk *desk, int64_t depth)
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
-        if (seat->open && !seat->full && room_of(desk, seat, depth) > 0 && (!best || seat->out.count < best->out.count))
+        if (seat->open && !seat->full && room_of(desk, seat, depth) > 0 &&
+            (!best || seat->out.count < best->out.count))
             best = seat;
     }
     return best;
 }
 
-/* Bodies that an earlier dispatcher had in memory, or larger than this worker's area. True: it is gone. */
+/* Bodies that an earlier dispatcher had in memory, or larger than this worker's area. True: it is
+ * gone. */
 static bool cannot_be_given(jobq__desk *desk, jobq__ticket *ticket)
 {
     if (!ticket->record) {
@@ -303,13 +333,15 @@ static void take_back(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
         unseat(desk, seat, ticket);
 }
 
-/* After a dispatcher's death: what was revoked but not noted, or noted but never put into the ring. */
+/* After a dispatcher's death: what was revoked but not noted, or noted but never put into the
+ * ring. */
 void jobq__give_clear_strays(jobq__desk *desk, jobq__seat *seat)
 {
     jobq__ticket *next;
 
     for (jobq__ticket *ticket = seat->out.first; ticket; ticket = next) {
-        uint64_t number = ticket->handout->number, value = atomic_load(&seat->slot->records[number % JOBQ__RECORDS]);
+        uint64_t number = ticket->handout->number,
+                 value = atomic_load(&seat->slot->records[number % JOBQ__RECORDS]);
 
         next = ticket->next;
         if (value >> 2 != number || (value & 3) == JOBQ__REVOKED)
@@ -385,7 +417,8 @@ static void relieve(jobq__desk *desk)
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
-        if (seat->out.count > 0 && (!seat->open || (seat->out.count > 1 && seat->running_ms >= RUNNING_MS)))
+        if (seat->out.count > 0 &&
+            (!seat->open || (seat->out.count > 1 && seat->running_ms >= RUNNING_MS)))
             jobq__give_revoke_all(desk, seat);
     }
 }

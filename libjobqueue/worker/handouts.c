@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hand-outs: from a record of the store to a ticket on the desk, and from how it ended to a settlement and
- * to what people see of it. What becomes of a job is core/retry.c's decision alone.
+ * Hand-outs: from a record of the store to a ticket on the desk, and from how it ended to a
+ * settlement and to what people see of it. What becomes of a job is core/retry.c's decision alone.
  */
 #include <string.h>
 
@@ -14,8 +14,12 @@ static void copy_texts(jobq__handout *handout, const jobq_record *record)
 {
     size_t id_n = record->id.n < sizeof(handout->id) ? record->id.n : sizeof(handout->id) - 1;
 
-    handout->queue_n = (uint16_t)(record->queue.n < sizeof(handout->queue) ? record->queue.n : sizeof(handout->queue) - 1);
-    handout->name_n = (uint16_t)(record->name.n < sizeof(handout->name) ? record->name.n : sizeof(handout->name) - 1);
+    handout->queue_n =
+        (uint16_t)(record->queue.n < sizeof(handout->queue) ? record->queue.n
+                                                            : sizeof(handout->queue) - 1);
+    handout->name_n =
+        (uint16_t)(record->name.n < sizeof(handout->name) ? record->name.n
+                                                          : sizeof(handout->name) - 1);
     memcpy(handout->id, record->id.p, id_n);
     handout->id[id_n] = '\0';
     memcpy(handout->queue, record->queue.p, handout->queue_n);
@@ -50,7 +54,8 @@ static jobq_ending what_is_missing(const jobq__desk *desk, const jobq__handout *
     const jobq_worker *worker = desk->worker;
 
     for (size_t i = 0; i < worker->handler_count; i++)
-        if (jobq__slice_equal(jobq__slice(worker->handlers[i].name, worker->handlers[i].name_n), name_of(handout)))
+        if (jobq__slice_equal(jobq__slice(worker->handlers[i].name, worker->handlers[i].name_n),
+                              name_of(handout)))
             return JOBQ_ENDED_UNSUPPORTED_VERSION;
     return JOBQ_ENDED_UNKNOWN_NAME;
 }
@@ -62,7 +67,9 @@ static void park_newer(jobq__desk *desk, jobq__ticket *ticket)
 
     ticket->handout->policy.unknown_for_ms = -1;
     if (jobq__desk_say(desk, "newer", name_of(handout)))
-        jobq__observer_error(desk->observer, "job %s (\"%s\") was written by a newer version of the library; it waits for a newer worker",
+        jobq__observer_error(desk->observer,
+                             "job %s (\"%s\") was written by a newer version of the library; it "
+                             "waits for a newer worker",
                              handout->id, handout->name);
     jobq__handout_fault(ticket, "", "the job was written by a newer version of the library");
     jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSUPPORTED_VERSION);
@@ -81,7 +88,8 @@ static void bury_at_start(jobq__desk *desk, jobq__ticket *ticket, int how, int r
 static void judge_start(jobq__desk *desk, jobq__ticket *ticket, int header_problem)
 {
     jobq__handout *handout = ticket->handout;
-    int reason = 0, how = jobq__retry_may_start(&handout->policy, &handout->counters, handout->taken_at_ms, &reason);
+    int reason = 0, how = jobq__retry_may_start(&handout->policy, &handout->counters,
+                                                handout->taken_at_ms, &reason);
 
     if (header_problem == JOBQ_EUNSUPPORTED) {
         park_newer(desk, ticket);
@@ -104,7 +112,8 @@ static void hold(jobq__desk *desk, jobq__ticket *ticket)
 }
 
 /* NULL: no ticket left (the desk never asks for more than it has). */
-jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record, jobq__parcel *parcel)
+jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record,
+                                   jobq__parcel *parcel)
 {
     jobq__ticket *ticket = jobq__desk_take(desk);
     jobq__header header = {0};
@@ -123,8 +132,10 @@ jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record, 
     problem = jobq__envelope_read(record->header, &parcel->batch.arena, &header);
     handout->handler = jobq__worker_find_handler(desk->worker, record->name, record->version);
     conf = jobq__worker_handler_conf(desk->worker, handout->handler);
-    jobq__policy_make(&handout->policy, desk->worker->run_conf, conf, problem ? NULL : &header, record->base_at_ms);
-    handout->delicate = record->taken_back || jobq__retry_is_delicate(&handout->policy, &handout->counters);
+    jobq__policy_make(&handout->policy, desk->worker->run_conf, conf, problem ? NULL : &header,
+                      record->base_at_ms);
+    handout->delicate =
+        record->taken_back || jobq__retry_is_delicate(&handout->policy, &handout->counters);
     hold(desk, ticket);
     jobq__desk_count(desk, JOBQ__COUNT_RECEIVED, 1);
     judge_start(desk, ticket, problem);
@@ -154,7 +165,8 @@ static void judge(jobq__desk *desk, jobq__ticket *ticket)
 
     if (ticket->judged)
         return;
-    if (ticket->ending == JOBQ_ENDED_UNKNOWN_NAME || ticket->ending == JOBQ_ENDED_UNSUPPORTED_VERSION)
+    if (ticket->ending == JOBQ_ENDED_UNKNOWN_NAME ||
+        ticket->ending == JOBQ_ENDED_UNSUPPORTED_VERSION)
         end.name_is_announced = jobq__desk_is_announced(desk, handout);
     jobq__retry_judge(&handout->policy, &handout->counters, &end, jobq__desk_store_now(desk),
                       ticket->ending == JOBQ_ENDED_DONE ? 0 : jobq__rng_unit(), &ticket->verdict);
@@ -163,7 +175,8 @@ static void judge(jobq__desk *desk, jobq__ticket *ticket)
 
 static jobq_slice keep(jobq__desk *desk)
 {
-    const void *p = desk->buf.failed ? NULL : jobq__arena_copy(&desk->arena, desk->buf.p, desk->buf.n);
+    const void *p =
+        desk->buf.failed ? NULL : jobq__arena_copy(&desk->arena, desk->buf.p, desk->buf.n);
 
     return jobq__slice(p, p ? desk->buf.n : 0);
 }
@@ -179,21 +192,23 @@ static bool leaves_trace(const jobq__ticket *ticket)
            ticket->ending != JOBQ_ENDED_UNSUPPORTED_VERSION;
 }
 
-static jobq_slice write_entry(jobq__desk *desk, const jobq__ticket *ticket, const jobq__fault *fault)
+static jobq_slice write_entry(jobq__desk *desk, const jobq__ticket *ticket,
+                              const jobq__fault *fault)
 {
     const jobq__handout *handout = ticket->handout;
     int64_t ended = handout->taken_at_ms + (ticket->ended_mono_ms - handout->taken_mono_ms);
     jobq__entry entry = {.ended_at_ms = ended, .worker = desk->id};
 
     entry.started_at_ms = ticket->ran_us < 0 ? ended : ended - ticket->ran_us / 1000;
-    entry.outcome = jobq__slice_text(jobq_ending_word(ticket->ending));
+    entry.outcome = jobq__slice_text(jobq_outcome_word(ticket->ending));
     entry.class_name = fault->class_name;
     entry.message = desk->settings->errors == 1 ? jobq__slice(NULL, 0) : fault->message;
     jobq__entry_write(&desk->buf, &entry);
     return keep(desk);
 }
 
-static jobq_slice write_error(jobq__desk *desk, const jobq__ticket *ticket, const jobq__fault *fault)
+static jobq_slice write_error(jobq__desk *desk, const jobq__ticket *ticket,
+                              const jobq__fault *fault)
 {
     jobq__fault only = {.class_name = fault->class_name};
 
@@ -231,7 +246,8 @@ void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settl
     jobq__fault fault;
 
     judge(desk, ticket);
-    *out = (jobq_settlement){.token = handout->token, .op = ticket->verdict.op, .reason = ticket->verdict.reason};
+    *out = (jobq_settlement){
+        .token = handout->token, .op = ticket->verdict.op, .reason = ticket->verdict.reason};
     out->id = jobq__slice(handout->id, strlen(handout->id));
     out->queue = jobq__slice(handout->queue, handout->queue_n);
     out->delay_ms = ticket->verdict.delay_ms;
@@ -249,7 +265,7 @@ void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settl
 /* ---- after the store has answered ------------------------------------------------------------ */
 
 /* Which counters an ending raises (rule N2); -1 = none. */
-static const int8_t counter_of[JOBQ_ENDINGS] = {
+static const int counter_of[JOBQ_ENDINGS] = {
     [JOBQ_ENDED_DONE] = JOBQ__COUNT_DONE,
     [JOBQ_ENDED_FAILED] = JOBQ__COUNT_FAILED,
     [JOBQ_ENDED_EXITED] = JOBQ__COUNT_FAILED,
@@ -269,7 +285,8 @@ static const int8_t counter_of[JOBQ_ENDINGS] = {
 
 static bool is_failure(jobq_ending ending)
 {
-    return ending <= JOBQ_ENDED_CRASHED ? ending != JOBQ_ENDED_DONE : ending == JOBQ_ENDED_CLEANUP_FAILED;
+    return ending <= JOBQ_ENDED_CRASHED ? ending != JOBQ_ENDED_DONE
+                                        : ending == JOBQ_ENDED_CLEANUP_FAILED;
 }
 
 static void count(jobq__desk *desk, const jobq__ticket *ticket)
@@ -286,7 +303,8 @@ static void count(jobq__desk *desk, const jobq__ticket *ticket)
         jobq__desk_count(desk, JOBQ__COUNT_RETRIED, 1);
 }
 
-static void post_events(jobq__desk *desk, const jobq__ticket *ticket, int64_t took_ms, const jobq__fault *fault)
+static void post_events(jobq__desk *desk, const jobq__ticket *ticket, int64_t took_ms,
+                        const jobq__fault *fault)
 {
     if (ticket->status != 0) {
         jobq__posts_add(desk, "job.lease_lost", ticket, took_ms, fault);
@@ -305,27 +323,33 @@ static void say_parked(jobq__desk *desk, const jobq__ticket *ticket)
     const jobq__handout *handout = ticket->handout;
     bool version = ticket->ending == JOBQ_ENDED_UNSUPPORTED_VERSION;
 
-    if (ticket->verdict.op != JOBQ_OP_BACK || ticket->fault.n > 0 || !jobq__desk_say(desk, version ? "version" : "unknown", name_of(handout)))
+    if (ticket->verdict.op != JOBQ_OP_BACK || ticket->fault.n > 0 ||
+        !jobq__desk_say(desk, version ? "version" : "unknown", name_of(handout)))
         return;
-    jobq__observer_error(desk->observer, "no handler here for \"%s\" version %d (job %s); put aside, next look in %lld s", handout->name,
-                         (int)handout->version, handout->id, (long long)((ticket->verdict.delay_ms + 999) / 1000));
+    jobq__observer_error(
+        desk->observer,
+        "no handler here for \"%s\" version %d (job %s); put aside, next look in %lld s",
+        handout->name, (int)handout->version, handout->id,
+        (long long)((ticket->verdict.delay_ms + 999) / 1000));
 }
 
 static void show(jobq__desk *desk, const jobq__ticket *ticket)
 {
     int64_t took_ms = ticket->ran_us < 0 ? -1 : ticket->ran_us / 1000;
-    bool parked = ticket->ending == JOBQ_ENDED_UNKNOWN_NAME || ticket->ending == JOBQ_ENDED_UNSUPPORTED_VERSION;
+    bool parked = ticket->ending == JOBQ_ENDED_UNKNOWN_NAME ||
+                  ticket->ending == JOBQ_ENDED_UNSUPPORTED_VERSION;
     jobq__fault fault = read_fault(desk, ticket);
 
     if (parked && ticket->status == 0)
         say_parked(desk, ticket);
     if (!parked || ticket->verdict.op == JOBQ_OP_DEAD)
-        jobq__observer_ended(desk->observer, ticket->handout, ticket->ending, &ticket->verdict, took_ms,
-                             ticket->fault.n > 0 ? &fault : NULL, ticket->status);
+        jobq__observer_ended(desk->observer, ticket->handout, ticket->ending, &ticket->verdict,
+                             took_ms, ticket->fault.n > 0 ? &fault : NULL, ticket->status);
     post_events(desk, ticket, took_ms, &fault);
 }
 
-/* The store has refused a value even without the error's text: nothing more can be done for the ticket. */
+/* The store has refused a value even without the error's text: nothing more can be done for the
+ * ticket. */
 static bool try_bare(jobq__ticket *ticket)
 {
     if (ticket->status != JOBQ_EINVAL || ticket->bare)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inline mode (processes = 0, run_next): the same steps and the same policy in the calling process, one job
- * at a time, for debuggers, tests and `memory:`. The lease covers the job's time limit (rule G8); time limits
- * and hard stops are exceptions only, asked for by a timer's signal.
+ * Inline mode (processes = 0, run_next): the same steps and the same policy in the calling process,
+ * one job at a time, for debuggers, tests and `memory:`. The lease covers the job's time limit
+ * (rule G8); time limits and hard stops are exceptions only, asked for by a timer's signal.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { TICKETS = 4, REMIND_MS = 500, EXIT_MEMORY = 12 };
 struct jobq__inline {
     jobq__desk *desk;
     jobq__handout handouts[TICKETS];
-    jobq__ticket *current;       /* given to the caller, not yet settled */
+    jobq__ticket *current; /* given to the caller, not yet settled */
     int64_t started_us, deadline_ms, drain_at_ms;
     int stop_signals;
     bool told_timeout, told_stop;
@@ -51,7 +51,8 @@ static void set_timer(struct jobq__inline *inl, int64_t at_ms)
 /* The next moment the handler is to be interrupted, 0 = none. */
 static int64_t next_interrupt(const struct jobq__inline *inl)
 {
-    int64_t timeout = inl->told_timeout ? 0 : inl->deadline_ms, drain = inl->told_stop ? 0 : inl->drain_at_ms;
+    int64_t timeout = inl->told_timeout ? 0 : inl->deadline_ms,
+            drain = inl->told_stop ? 0 : inl->drain_at_ms;
 
     if (!inl->current)
         return 0;
@@ -82,10 +83,13 @@ static void dump(const struct jobq__inline *inl)
     const jobq__handout *handout = inl->current ? inl->current->handout : NULL;
 
     if (handout)
-        jobq__observer_note(desk->observer, "runs %s %s for %.1f s; %lld jobs before", handout->name, handout->id,
-                            (double)(jobq__clock_mono_us() - inl->started_us) / 1e6, (long long)atomic_load(&desk->words->jobs_run));
+        jobq__observer_note(desk->observer, "runs %s %s for %.1f s; %lld jobs before",
+                            handout->name, handout->id,
+                            (double)(jobq__clock_mono_us() - inl->started_us) / 1e6,
+                            (long long)atomic_load(&desk->words->jobs_run));
     else
-        jobq__observer_note(desk->observer, "idle; %lld jobs so far", (long long)atomic_load(&desk->words->jobs_run));
+        jobq__observer_note(desk->observer, "idle; %lld jobs so far",
+                            (long long)atomic_load(&desk->words->jobs_run));
 }
 
 static void take_signals(struct jobq__inline *inl)
@@ -107,7 +111,9 @@ static void take_signals(struct jobq__inline *inl)
 /* Long enough for the handler's time limit; without one the handler calls extend. */
 static int64_t lease_for(const jobq__desk *desk, const jobq__policy *policy)
 {
-    return policy->timeout_ms > 0 ? policy->timeout_ms + policy->timeout_grace_ms + desk->settings->lease_ms : desk->settings->lease_ms;
+    return policy->timeout_ms > 0
+               ? policy->timeout_ms + policy->timeout_grace_ms + desk->settings->lease_ms
+               : desk->settings->lease_ms;
 }
 
 static void keep_fault(jobq__ticket *ticket, const jobq_job *job)
@@ -124,8 +130,8 @@ static void keep_fault(jobq__ticket *ticket, const jobq_job *job)
 
 static bool did_run(jobq_ending ending)
 {
-    return ending != JOBQ_ENDED_UNSTARTED && ending != JOBQ_ENDED_UNDECODABLE && ending != JOBQ_ENDED_UNKNOWN_NAME &&
-           ending != JOBQ_ENDED_UNSUPPORTED_VERSION;
+    return ending != JOBQ_ENDED_UNSTARTED && ending != JOBQ_ENDED_UNDECODABLE &&
+           ending != JOBQ_ENDED_UNKNOWN_NAME && ending != JOBQ_ENDED_UNSUPPORTED_VERSION;
 }
 
 static void end_current(struct jobq__inline *inl, jobq_ending ending, int64_t delay_ms)
@@ -140,7 +146,8 @@ static void end_current(struct jobq__inline *inl, jobq_ending ending, int64_t de
     if (did_run(ending)) {
         ticket->ran_us = jobq__clock_mono_us() - inl->started_us;
         jobq__handout_ran(desk, ticket);
-        desk->s.rest_until_ms = desk->settings->rest_ms > 0 ? desk->now_ms + desk->settings->rest_ms : 0;
+        desk->s.rest_until_ms =
+            desk->settings->rest_ms > 0 ? desk->now_ms + desk->settings->rest_ms : 0;
     }
     jobq__handout_end(desk, ticket, ending);
 }
@@ -150,7 +157,8 @@ static int check_current(const jobq_job *job)
     const jobq_worker *worker = job->giver;
 
     if (!worker->inl || !worker->inl->current)
-        return jobq__error_set_subject(JOBQ_EINVAL, job->id, strlen(job->id), "job %s is settled already", job->id);
+        return jobq__error_set_subject(JOBQ_EINVAL, job->id, strlen(job->id),
+                                       "job %s is settled already", job->id);
     return 0;
 }
 
@@ -176,9 +184,11 @@ static int extend_job(jobq_job *job)
         return rc;
     ticket = worker->inl->current;
     if (!ticket->lost)
-        rc = jobq__desk_renew(worker->inl->desk, lease_for(worker->inl->desk, &job->policy), &ticket, 1);
+        rc = jobq__desk_renew(worker->inl->desk, lease_for(worker->inl->desk, &job->policy),
+                              &ticket, 1);
     if (ticket->lost)
-        return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id), "the lease of job %s is lost", job->id);
+        return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id),
+                                       "the lease of job %s is lost", job->id);
     return rc;
 }
 
@@ -201,7 +211,8 @@ static bool is_job_stopping(const jobq_job *job)
 
 static bool is_stop_due(const struct jobq__inline *inl, int64_t now_ms)
 {
-    return atomic_load(&inl->desk->words->stop) == JOBQ__HARD || (inl->drain_at_ms > 0 && now_ms >= inl->drain_at_ms);
+    return atomic_load(&inl->desk->words->stop) == JOBQ__HARD ||
+           (inl->drain_at_ms > 0 && now_ms >= inl->drain_at_ms);
 }
 
 static int take_interrupt(jobq_job *job)
@@ -244,9 +255,12 @@ static void hand_out(struct jobq__inline *inl, jobq__ticket *ticket)
     inl->current = ticket;
     inl->started_us = jobq__clock_mono_us();
     inl->told_timeout = inl->told_stop = false;
-    inl->deadline_ms = ticket->handout->policy.timeout_ms > 0 ? inl->started_us / 1000 + ticket->handout->policy.timeout_ms : 0;
+    inl->deadline_ms = ticket->handout->policy.timeout_ms > 0
+                           ? inl->started_us / 1000 + ticket->handout->policy.timeout_ms
+                           : 0;
+    jobq__signals_rearm();
     set_timer(inl, next_interrupt(inl));
-    atomic_store(&desk->words->ready, 1); /* rule G5: handlers ask, too */
+    jobq__ready_set(desk->worker, true); /* rule G5: handlers ask, too */
     if (desk->settings->verbose)
         jobq__observer_processing(desk->observer, ticket->handout);
 }
@@ -263,7 +277,8 @@ static int start_held(jobq_worker *worker, jobq_job **job_out)
     rc = jobq__desk_renew(desk, lease_for(desk, &ticket->handout->policy), &ticket, 1);
     if (rc != 0)
         return 0; /* an outage, or the job is lost with the lease */
-    rc = jobq__job_fill(&worker->job, ticket->record, worker->run_conf, conf, ticket->handout->taken_at_ms);
+    rc = jobq__job_fill(&worker->job, ticket->record, worker->run_conf, conf,
+                        ticket->handout->taken_at_ms);
     if (rc < 0)
         return rc;
     hand_out(inl, ticket);
@@ -290,7 +305,10 @@ static int deliver(jobq_worker *worker, jobq_event **event_out)
     const jobq__buf *bytes = &inl->desk->posts->bytes;
     const jobq__job_message *m = (const jobq__job_message *)(const void *)bytes->p;
     const char *p = bytes->p + sizeof(*m);
-    jobq_record record = {.counters = m->counters, .fence = m->fence, .enqueued_at_ms = m->enqueued_at_ms, .version = m->version};
+    jobq_record record = {.counters = m->counters,
+                          .fence = m->fence,
+                          .enqueued_at_ms = m->enqueued_at_ms,
+                          .version = m->version};
     jobq_slice name, data;
     bool good = !bytes->failed;
 
@@ -303,7 +321,8 @@ static int deliver(jobq_worker *worker, jobq_event **event_out)
     name = next_text(&p, m->event_n);
     data = next_text(&p, m->data_n);
     record.body = jobq__slice(p, m->body_n);
-    good = good && jobq__job_fill(&inl->event_job, &record, worker->run_conf, NULL, m->taken_at_ms) == 0 &&
+    good = good &&
+           jobq__job_fill(&inl->event_job, &record, worker->run_conf, NULL, m->taken_at_ms) == 0 &&
            jobq__event_read(&inl->event, name.p, name.n, data.p, data.n);
     jobq__posts_drop(inl->desk);
     inl->event.job = &inl->event_job;
@@ -322,7 +341,8 @@ static void check_memory(struct jobq__inline *inl)
     if (limit_mb == 0 || desk->ended.count == 0)
         return;
     kb = jobq__memory_private_kb();
-    if (kb <= limit_mb * 1024 || !jobq__words_stop(desk->words, JOBQ__DRAIN, JOBQ__STOP_MEMORY, (kb + 1023) / 1024))
+    if (kb <= limit_mb * 1024 ||
+        !jobq__words_stop(desk->words, JOBQ__DRAIN, JOBQ__STOP_MEMORY, (kb + 1023) / 1024))
         return;
     atomic_compare_exchange_strong(&desk->words->exit_code, &none, EXIT_MEMORY);
 }
@@ -337,7 +357,8 @@ static void look(struct jobq__inline *inl)
     check_memory(inl);
     jobq__desk_situation(desk);
     s->room = s->idle_children = s->live_children = 1;
-    atomic_store(&desk->words->ready, s->stop == JOBQ__GO && !s->paused && desk->renewed && s->reserve_failures == 0);
+    jobq__ready_set(desk->worker,
+                    s->stop == JOBQ__GO && !s->paused && desk->renewed && s->reserve_failures == 0);
 }
 
 static void carry_out(struct jobq__inline *inl, const jobq__step *step)
@@ -392,8 +413,8 @@ static bool may_start(const struct jobq__inline *inl)
 {
     const jobq__desk *desk = inl->desk;
 
-    return desk->held.count > 0 && atomic_load(&desk->words->stop) == JOBQ__GO && !atomic_load(&desk->words->paused) &&
-           !jobq__desk_is_waiting_out(desk);
+    return desk->held.count > 0 && atomic_load(&desk->words->stop) == JOBQ__GO &&
+           !atomic_load(&desk->words->paused) && !jobq__desk_is_waiting_out(desk);
 }
 
 int jobq__inline_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out)
@@ -506,7 +527,7 @@ int jobq__inline_finish(jobq_worker *worker)
     settle_the_rest(inl);
     if (desk->renewed && desk->s.reserve_failures == 0)
         jobq__store_leave(desk->store, desk->id);
-    atomic_store(&words->ready, 0);
+    jobq__ready_set(desk->worker, false);
     atomic_store(&words->settled, 1);
     code = atomic_load(&words->exit_code);
     jobq__worker_stop_text(words, reason, sizeof(reason));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What people see of a worker (rule G4): lines about jobs, one summary line a second when they are too many,
- * or JSON (doc/output.md has its fields). Writing itself is output.c's business.
+ * What people see of a worker (rule G4): lines about jobs, one summary line a second when they are
+ * too many, or JSON (doc/output.md has its fields). Writing itself is output.c's business.
  */
 #include "worker/observe.h"
 
@@ -16,7 +16,12 @@
 #include "util/error.h"
 #include "util/str.h"
 
-enum { BUSY_LINES = 100 /* a second: more are summed up */, WINDOW_MS = 1000, NAME_MAX_SHOWN = 128, MESSAGE_MAX_SHOWN = 1000 };
+enum {
+    BUSY_LINES = 100 /* a second: more are summed up */,
+    WINDOW_MS = 1000,
+    NAME_MAX_SHOWN = 128,
+    MESSAGE_MAX_SHOWN = 1000
+};
 
 static const char *const modes[] = {"auto", "jobs", "summary", "json", "quiet"};
 
@@ -167,8 +172,8 @@ static void add_fault(jobq__buf *line, const jobq__fault *fault)
     add_shown(line, fault->message.p, fault->message.n, MESSAGE_MAX_SHOWN);
 }
 
-static void add_outcome(jobq__buf *line, const jobq__handout *h, jobq_ending ending, const jobq__verdict *verdict, int64_t took_ms,
-                        const jobq__fault *fault)
+static void add_outcome(jobq__buf *line, const jobq__handout *h, jobq_ending ending,
+                        const jobq__verdict *verdict, int64_t took_ms, const jobq__fault *fault)
 {
     if (ending == JOBQ_ENDED_DONE) {
         jobq__buf_addf(line, " %lld ms", (long long)(took_ms < 0 ? 0 : took_ms));
@@ -235,7 +240,8 @@ static void begin_json(jobq__observer *o, const char *event)
     gmtime_r(&t, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
     jobq__buf_reset(&o->line);
-    jobq__buf_addf(&o->line, "{\"time\":\"%s.%03dZ\",\"event\":\"%s\"", stamp, (int)(ms % 1000), event);
+    jobq__buf_addf(&o->line, "{\"time\":\"%s.%03dZ\",\"event\":\"%s\"", stamp, (int)(ms % 1000),
+                   event);
     add_field_text(&o->line, "worker", o->worker->shared.words->worker_id);
 }
 
@@ -250,18 +256,19 @@ static void add_json_job(jobq__buf *b, const jobq__handout *h)
     add_field_text(b, "id", h->id);
     add_field(b, "name", h->name, h->name_n);
     add_field(b, "queue", h->queue, h->queue_n);
-    jobq__buf_addf(b, ",\"attempt\":%lld,\"tries\":%lld", (long long)(h->counters.failures + h->counters.crashes + 1),
+    jobq__buf_addf(b, ",\"attempt\":%lld,\"tries\":%lld",
+                   (long long)(h->counters.failures + h->counters.crashes + 1),
                    (long long)h->policy.tries);
 }
 
-static void show_json(jobq__observer *o, const row *as, const jobq__handout *h, jobq_ending ending, const jobq__verdict *verdict,
-                      int64_t took_ms, const jobq__fault *fault)
+static void show_json(jobq__observer *o, const row *as, const jobq__handout *h, jobq_ending ending,
+                      const jobq__verdict *verdict, int64_t took_ms, const jobq__fault *fault)
 {
     jobq__buf *b = &o->line;
 
     begin_json(o, as->word);
     add_json_job(b, h);
-    add_field_text(b, "outcome", jobq_ending_word(ending));
+    add_field_text(b, "outcome", jobq_outcome_word(ending));
     if (took_ms >= 0)
         jobq__buf_addf(b, ",\"took\":%.3f", (double)took_ms / 1000);
     if (verdict->op == JOBQ_OP_BACK)
@@ -298,15 +305,17 @@ static bool is_summed(jobq__observer *o, const row *as)
     if (as->failure)
         return false;
     o->window_jobs++;
-    if (o->mode == JOBQ__OBSERVE_SUMMARY || (o->mode == JOBQ__OBSERVE_AUTO && (o->busy || o->window_jobs > BUSY_LINES))) {
+    if (o->mode == JOBQ__OBSERVE_SUMMARY ||
+        (o->mode == JOBQ__OBSERVE_AUTO && (o->busy || o->window_jobs > BUSY_LINES))) {
         o->summed++;
         return true;
     }
     return false;
 }
 
-void jobq__observer_ended(jobq__observer *o, const jobq__handout *h, jobq_ending ending, const jobq__verdict *verdict,
-                          int64_t took_ms, const jobq__fault *fault, int status)
+void jobq__observer_ended(jobq__observer *o, const jobq__handout *h, jobq_ending ending,
+                          const jobq__verdict *verdict, int64_t took_ms, const jobq__fault *fault,
+                          int status)
 {
     const row *as = row_of(ending, status);
 
@@ -331,7 +340,8 @@ static void end_window(jobq__observer *o, int64_t mono_ms)
     if (o->summed > 0) {
         jobq__buf_reset(&o->line);
         add_stamp(o);
-        jobq__buf_addf(&o->line, "Processed: %lld %sjobs in %.1f s", (long long)o->summed, o->summed < o->window_jobs ? "more " : "",
+        jobq__buf_addf(&o->line, "Processed: %lld %sjobs in %.1f s", (long long)o->summed,
+                       o->summed < o->window_jobs ? "more " : "",
                        (double)(span_ms < 1 ? 1 : span_ms) / 1000);
         end_line(o);
     }

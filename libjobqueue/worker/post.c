@@ -70,7 +70,7 @@ static bool is_still_reading(const jobq__desk *desk)
 {
     const jobq__seat *seat = desk->listener;
 
-    return seat && seat->open &&
+    return seat && (seat->open || seat->stuck) &&
            (int64_t)(desk->listener_head - atomic_load(&seat->slot->jobs.tail)) > 0;
 }
 

@@ -156,6 +156,7 @@ static void reap_dispatcher(jobq__master *m)
     if (!m->dispatcher || pid == 0 || (pid < 0 && errno == EINTR))
         return;
     m->dispatcher = 0;
+    jobq__ready_set(m->worker, false);
     atomic_store(&m->words->dispatcher_pid, 0);
     atomic_store(&m->words->dispatcher_sleeping, 0);
     if (!atomic_load(&m->words->settled))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What comes back from children: results out of their rings, and deaths. A dead child's results are drained
- * first; then a record that still says RUNNING is the one to blame, and what was only GIVEN goes elsewhere.
- * A ring's room is given back when the store has answered for everything read from it.
+ * What comes back from children: results out of their rings, and deaths. A dead child's results are
+ * drained first; then a record that still says RUNNING is the one to blame, and what was only GIVEN
+ * goes elsewhere. A ring's room is given back when the store has answered for everything read from
+ * it.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Handler times, smoothed: quick to learn that jobs got long, slower to believe that they got short. */
+/* Handler times, smoothed: quick to learn that jobs got long, slower to believe that they got
+ * short. */
 static void learn(jobq__desk *desk, int64_t ran_us)
 {
     double us = ran_us < 1 ? 1 : (double)ran_us;
@@ -34,7 +36,8 @@ static int64_t sane_end(const jobq__desk *desk, const jobq__ticket *ticket, int6
     return ended_mono_ms;
 }
 
-static void end_by_result(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket, const jobq__result_message *message, size_t n)
+static void end_by_result(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket,
+                          const jobq__result_message *message, size_t n)
 {
     bool ran = message->ran_us >= 0;
 
@@ -49,8 +52,10 @@ static void end_by_result(jobq__desk *desk, jobq__seat *seat, jobq__ticket *tick
     }
     if (desk->settings->verbose && ran && !ticket->shown)
         jobq__observer_processing(desk->observer, ticket->handout);
-    ticket->ending = message->ending < JOBQ_ENDINGS ? (jobq_ending)message->ending : JOBQ_ENDED_FAILED;
-    /* Rule D1: what a failed cleanup left behind goes with its process before the job may run again. */
+    ticket->ending =
+        message->ending < JOBQ_ENDINGS ? (jobq_ending)message->ending : JOBQ_ENDED_FAILED;
+    /* Rule D1: what a failed cleanup left behind goes with its process before the job may run
+     * again. */
     ticket->known = ticket->ending == JOBQ_ENDED_CLEANUP_FAILED;
     if (!ticket->known)
         jobq__handout_end(desk, ticket, ticket->ending);
@@ -60,14 +65,16 @@ static void end_by_result(jobq__desk *desk, jobq__seat *seat, jobq__ticket *tick
         seat->rest_until_ms = ticket->ended_mono_ms + desk->settings->rest_ms;
 }
 
-/* Cells are used again as soon as a result was read: after a dispatcher's death two tickets may share one. */
+/* Cells are used again as soon as a result was read: after a dispatcher's death two tickets may
+ * share one. */
 static jobq__ticket *find_ticket(const jobq__seat *seat, uint64_t number)
 {
     jobq__ticket *ticket = seat->cells[number % JOBQ__RECORDS];
 
     if (ticket && ticket->handout->number == number)
         return ticket;
-    for (ticket = seat->out.first; ticket && ticket->handout->number != number; ticket = ticket->next)
+    for (ticket = seat->out.first; ticket && ticket->handout->number != number;
+         ticket = ticket->next)
         ;
     return ticket;
 }
@@ -91,7 +98,8 @@ static void read_seat(jobq__desk *desk, jobq__seat *seat)
     const void *bytes;
     size_t n;
 
-    while ((bytes = jobq__ring_look(&seat->slot->results, jobq__slot_base(seat->slot), &seat->cursor, &n)) != NULL)
+    while ((bytes = jobq__ring_look(&seat->slot->results, jobq__slot_base(seat->slot),
+                                    &seat->cursor, &n)) != NULL)
         read_one(desk, seat, bytes, n);
 }
 
@@ -106,7 +114,8 @@ void jobq__results_release(jobq__desk *desk)
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
-        if (seat->unsettled > 0 || seat->cursor == atomic_load_explicit(&seat->slot->results.tail, memory_order_relaxed))
+        if (seat->unsettled > 0 ||
+            seat->cursor == atomic_load_explicit(&seat->slot->results.tail, memory_order_relaxed))
             continue;
         jobq__ring_release(&seat->slot->results, seat->cursor);
         jobq__slot_wake(seat->slot); /* it may be waiting for room */
@@ -118,8 +127,9 @@ void jobq__results_release(jobq__desk *desk)
 static const struct {
     int number;
     const char *name;
-} signal_names[] = {{1, "SIGHUP"},   {2, "SIGINT"},   {3, "SIGQUIT"},  {4, "SIGILL"},   {6, "SIGABRT"}, {7, "SIGBUS"},
-                    {8, "SIGFPE"},   {9, "SIGKILL"},  {11, "SIGSEGV"}, {13, "SIGPIPE"}, {14, "SIGALRM"}, {15, "SIGTERM"},
+} signal_names[] = {{1, "SIGHUP"},   {2, "SIGINT"},   {3, "SIGQUIT"},  {4, "SIGILL"},
+                    {6, "SIGABRT"},  {7, "SIGBUS"},   {8, "SIGFPE"},   {9, "SIGKILL"},
+                    {11, "SIGSEGV"}, {13, "SIGPIPE"}, {14, "SIGALRM"}, {15, "SIGTERM"},
                     {24, "SIGXCPU"}, {25, "SIGXFSZ"}, {31, "SIGSYS"}};
 
 static const char *signal_name(int number)
@@ -136,10 +146,11 @@ static void word_death(const jobq__slot *slot, char *out, size_t size)
     uint32_t n = atomic_load(&slot->fatal_n);
 
     if (n > 0)
-        snprintf(out, size, "%.*s", (int)(n < JOBQ__FATAL_TEXT ? n : JOBQ__FATAL_TEXT), slot->fatal);
+        snprintf(out, size, "%.*s", (int)(n < JOBQ__FATAL_TEXT ? n : JOBQ__FATAL_TEXT),
+                 slot->fatal);
     else if (WIFSIGNALED(status))
-        snprintf(out, size, "killed by signal %d (%s)%s", WTERMSIG(status), signal_name(WTERMSIG(status)),
-                 WCOREDUMP(status) ? ", core dumped" : "");
+        snprintf(out, size, "killed by signal %d (%s)%s", WTERMSIG(status),
+                 signal_name(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
     else if (WIFEXITED(status))
         snprintf(out, size, "the handler called exit(%d)", WEXITSTATUS(status));
     else
@@ -165,12 +176,15 @@ static void blame(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
 {
     const jobq__slot *slot = seat->slot;
     jobq_ending ending = judge_death(slot, ticket->handout->number);
-    int64_t since = atomic_load(&slot->running) == ticket->handout->number ? atomic_load(&slot->running_since_ms) : 0;
+    int64_t since = atomic_load(&slot->running) == ticket->handout->number
+                        ? atomic_load(&slot->running_since_ms)
+                        : 0;
     char text[JOBQ__FATAL_TEXT + 64];
 
     ticket->ran_us = since > 0 && since <= desk->now_ms ? (desk->now_ms - since) * 1000 : 0;
     if (ending == JOBQ_ENDED_TIMED_OUT)
-        snprintf(text, sizeof(text), "over its time limit of %.6g s; it did not stop and was killed",
+        snprintf(text, sizeof(text),
+                 "over its time limit of %.6g s; it did not stop and was killed",
                  (double)ticket->handout->policy.timeout_ms / 1000);
     else
         word_death(slot, text, sizeof(text));
@@ -258,7 +272,8 @@ void jobq__results_orphans(jobq__desk *desk)
         jobq__slot *slot = desk->seats[i].slot;
         uint32_t state = atomic_load(&slot->state);
 
-        if ((state == JOBQ__SLOT_LIVE || state == JOBQ__SLOT_STARTING) && is_process_dead(atomic_load(&slot->pid))) {
+        if ((state == JOBQ__SLOT_LIVE || state == JOBQ__SLOT_STARTING) &&
+            is_process_dead(atomic_load(&slot->pid))) {
             atomic_store(&slot->wait_status, SIGKILL);
             atomic_store(&slot->state, JOBQ__SLOT_DEAD);
         }
@@ -278,8 +293,8 @@ static void sit_down(jobq__desk *desk, jobq__ticket *ticket)
     desk->out++;
 }
 
-/* Bodies lay in the dead dispatcher's memory: what no child holds goes back to the store, as does what a
- * child has not begun. */
+/* Bodies lay in the dead dispatcher's memory: what no child holds goes back to the store, as does
+ * what a child has not begun. */
 static void take_over_one(jobq__desk *desk, jobq__ticket *ticket)
 {
     uint32_t state = atomic_load(&ticket->handout->state);

@@ -193,6 +193,27 @@ void jobq__signals_child(void (*interrupt)(void *payload), void *payload)
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
+/* A handler may have taken them away (rule D7). */
+void jobq__signals_rearm(void)
+{
+    sigset_t mine;
+
+    sigemptyset(&mine);
+    if (installed.mode == 0 || installed.has_urgent) {
+        set_handler(SIGURG, on_interrupt, 0, NULL);
+        sigaddset(&mine, SIGURG);
+    }
+    for (size_t i = 0; i < WATCHED; i++) {
+        if (installed.mode != INLINE || !is_ours(i) || watched[i].number == SIGPIPE)
+            continue;
+        if (watched[i].heed_ignored && installed.old[i].sa_handler == SIG_IGN)
+            continue;
+        set_handler(watched[i].number, note_signal, SA_RESTART, NULL);
+        sigaddset(&mine, watched[i].number);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
+}
+
 void jobq__signals_dispatcher(void)
 {
     settle_fork(SIG_IGN);

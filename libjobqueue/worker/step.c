@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop's policy: what to do next. Pure: no clock, no store, no memory. The limits that end a worker are
- * one table in the order of rule G4, the things to do another in the order they are carried out.
+ * The loop's policy: what to do next. Pure: no clock, no store, no memory. The limits that end a
+ * worker are one table in the order of rule G4, the things to do another in the order they are
+ * carried out.
  */
 #include "worker/step.h"
 
 #include "worker/shared.h"
 
-enum { LOOK_MS = 50 /* while jobs are out */, LONGEST_WAIT_MS = 10000,
-       PATIENCE_MS = 5000 /* with a store that is away when there is nothing to lose */ };
+enum {
+    LOOK_MS = 50 /* while jobs are out */,
+    LONGEST_WAIT_MS = 10000,
+    PATIENCE_MS = 5000 /* with a store that is away when there is nothing to lose */
+};
 
 static bool is_retrying(const jobq__situation *s)
 {
@@ -28,7 +32,8 @@ static bool is_at_rest(const jobq__situation *s)
 /* Nothing ready and nothing running here (rule G3); a promotion that is due counts as ready. */
 static bool is_empty(const jobq__situation *s)
 {
-    return s->store_empty && !s->woken && !s->paused && s->reserve_failures == 0 && is_at_rest(s) && !is_maintenance_due(s);
+    return s->store_empty && !s->woken && !s->paused && s->reserve_failures == 0 && is_at_rest(s) &&
+           !is_maintenance_due(s);
 }
 
 /* ---- limits: why a worker ends by itself ----------------------------------------------------- */
@@ -103,7 +108,8 @@ static void judge_limits(const jobq__situation *s, jobq__step *out)
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
-/* How many more jobs the limits allow to be taken; never more than max_jobs in all, one with `once`. */
+/* How many more jobs the limits allow to be taken; never more than max_jobs in all, one with
+ * `once`. */
 static int64_t allowed(const jobq__situation *s)
 {
     int64_t most = s->once ? 1 : s->max_jobs > 0 ? s->max_jobs : INT64_MAX;
@@ -125,7 +131,7 @@ static int64_t wanted(const jobq__situation *s)
 
 static void judge_renewal(const jobq__situation *s, jobq__step *out)
 {
-    out->renew = s->now_ms >= s->renew_at_ms && !is_retrying(s);
+    out->renew = s->now_ms >= s->renew_at_ms && (!is_retrying(s) || s->renewable);
 }
 
 static void judge_maintenance(const jobq__situation *s, jobq__step *out)
@@ -150,8 +156,8 @@ static void judge_give_back(const jobq__situation *s, jobq__step *out)
     out->give_back = (s->stop != JOBQ__GO || s->paused) && (s->held > 0 || s->jobs_out > 0);
 }
 
-/* In an outage results are worth one more lease of waiting. Unstarted jobs are not: they come back by
- * themselves when our lease has run out. */
+/* In an outage results are worth one more lease of waiting. Unstarted jobs are not: they come back
+ * by themselves when our lease has run out. */
 static void judge_end(const jobq__situation *s, jobq__step *out)
 {
     bool away = s->reserve_failures > 0;
@@ -179,21 +185,30 @@ static void sooner(int64_t *wait_ms, const jobq__situation *s, int64_t at_ms)
 
 static bool is_pending(const jobq__step *out)
 {
-    return out->renew || out->maintain || out->exchange || out->give_up || out->finished || out->stop_reason;
+    return out->renew || out->maintain || out->exchange || out->give_up || out->finished ||
+           out->stop_reason;
 }
 
 /* When the store is to be called next. */
 static void wait_for_calls(const jobq__situation *s, int64_t *wait)
 {
-    if (s->reserve_failures > 0) {
+    if (is_retrying(s))
         sooner(wait, s, s->retry_at_ms);
+    if (!is_retrying(s) || s->renewable)
+        sooner(wait, s, s->renew_at_ms);
+    if (is_retrying(s))
         return;
-    }
-    sooner(wait, s, s->renew_at_ms);
     if (s->stop == JOBQ__GO)
         sooner(wait, s, s->maintain_at_ms);
     if (s->unsettled > 0)
         sooner(wait, s, s->linger_until_ms);
+}
+
+/* When a stop in an outage no longer waits for the store. */
+static void wait_for_end(const jobq__situation *s, int64_t *wait)
+{
+    if (s->stop != JOBQ__GO && s->reserve_failures > 0 && s->idle_since_ms > 0)
+        sooner(wait, s, s->idle_since_ms + (s->results > 0 ? s->lease_ms : PATIENCE_MS));
 }
 
 /* When a limit is reached by time alone. */
@@ -209,21 +224,24 @@ static void wait_for_limits(const jobq__situation *s, int64_t *wait)
 
 static void judge_wait(const jobq__situation *s, jobq__step *out)
 {
-    int64_t wait = s->jobs_out > 0 ? LOOK_MS : LONGEST_WAIT_MS;
+    int64_t wait = s->jobs_out > 0 || s->held > 0 ? LOOK_MS : LONGEST_WAIT_MS;
+    bool giving_back = out->give_back && s->held > 0; /* settled in the next round */
 
-    /* Nobody idle: the next result brings the next reserve. (Nor may a taken-back job, which only an idle
-     * child can have, keep the store saying that there is something.) */
-    out->wait_store = s->store_empty && !s->woken && s->reserve_failures == 0 && s->unsettled == 0 && s->idle_children > 0 &&
-                      wanted(s) > 0;
+    /* Nobody idle: the next result brings the next reserve. (Nor may a taken-back job, which only
+     * an idle child can have, keep the store saying that there is something.) */
+    out->wait_store = s->store_empty && !s->woken && s->reserve_failures == 0 &&
+                      s->unsettled == 0 && s->idle_children > 0 && wanted(s) > 0;
     if (s->rest_until_ms > s->now_ms)
         sooner(&wait, s, s->rest_until_ms);
     wait_for_calls(s, &wait);
     wait_for_limits(s, &wait);
-    out->wait_ms = is_pending(out) ? 0 : wait;
+    wait_for_end(s, &wait);
+    out->wait_ms = is_pending(out) || giving_back ? 0 : wait;
 }
 
 static void (*const steps[])(const jobq__situation *s, jobq__step *out) = {
-    judge_limits, judge_renewal, judge_maintenance, judge_exchange, judge_give_back, judge_end, judge_wait,
+    judge_limits,    judge_renewal, judge_maintenance, judge_exchange,
+    judge_give_back, judge_end,     judge_wait,
 };
 
 void jobq__step_decide(const jobq__situation *s, jobq__step *out)

@@ -29,8 +29,9 @@ typedef struct {
     int64_t empty_since_ms; /* since when nothing was ready and nothing ran; 0 = not */
     int64_t reserve_failures, retry_at_ms; /* in a row; when to try again */
     int64_t first_failure_ms;              /* of that row */
-    int64_t renew_at_ms, maintain_at_ms;   /* maintain_at 0 = nothing known */
-    bool woken;                            /* the store said: look */
+    bool renewable;                      /* in that row: leases are renewed all the same, on time */
+    int64_t renew_at_ms, maintain_at_ms; /* maintain_at 0 = nothing known */
+    bool woken;                          /* the store said: look */
     int64_t linger_until_ms; /* results may wait until then for company; 0 = not at all */
     int64_t idle_since_ms;   /* since when nothing is out after a stop request; 0 = not */
 } jobq__situation;

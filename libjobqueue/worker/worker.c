@@ -79,6 +79,7 @@ void jobq_worker_free(jobq_worker *worker)
     free_queues(worker);
     jobq_conf_free(worker->conf);
     jobq_conf_free(worker->run_conf);
+    jobq__free(worker->ready_file);
     jobq__job_release_memory(&worker->job);
     if (worker->role != JOBQ_ROLE_CHILD)
         jobq__shared_free(&worker->shared);
@@ -252,7 +253,7 @@ int jobq__worker_prepare(jobq_worker *worker, const char *const *queues, size_t 
     jobq__shared_free(&worker->shared);
     worker->stop_text[0] = '\0';
     worker->started_mono_ms = jobq__clock_mono_ms();
-    return 0;
+    return jobq__ready_begin(worker);
 }
 
 static int run_inline(jobq_worker *worker)

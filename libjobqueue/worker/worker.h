@@ -39,6 +39,7 @@ struct jobq_worker {
     pid_t master_pid;          /* pool: whom children and dispatcher must not outlive */
     struct jobq__inline *inl;  /* inline.c */
     struct jobq__child *child; /* child.c */
+    char *ready_file;          /* absolute, NULL = none */
     char stop_text[128];
     char id[JOBQ__WORKER_ID_SIZE]; /* known before the start; copied into the words */
 };
@@ -57,6 +58,11 @@ void jobq__worker_stop_text(const jobq__words *words, char *out, size_t size);
 /* Options, queues and id for a run that begins now; frees what an earlier run left. */
 int jobq__worker_prepare(jobq_worker *worker, const char *const *queues, size_t count,
                          const jobq_conf *over);
+
+/* ready.c */
+/* before a run; JOBQ_EINVAL: no such file can be made */
+int jobq__ready_begin(jobq_worker *worker);
+void jobq__ready_set(jobq_worker *worker, bool ready);
 
 /* master.c: runs the pool. Returns JOBQ_ROLE_CHILD in a fresh child, JOBQ_ROLE_MASTER when all is
  * over. */
@@ -86,6 +92,7 @@ void jobq__signals_restore(void);
 void jobq__signals_child(void (*interrupt)(void *payload), void *payload);
 /* Inline, after install: SIGURG (our timer's) and stop signals call it, until restore. */
 void jobq__signals_inline(void (*interrupt)(void *payload), void *payload);
+void jobq__signals_rearm(void);      /* before a job, in a child and inline */
 void jobq__signals_dispatcher(void); /* in the dispatcher: ignores what is the master's */
 int jobq__signals_fd(void);          /* readable when one came */
 /* The next signal that came, 0 = none. */

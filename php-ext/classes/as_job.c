@@ -180,26 +180,39 @@ static zend_result write_payload(jobq_message *m, zend_object *object)
     return SUCCESS;
 }
 
-static zend_result set_unique(jobq_message *m, zend_object *object, zval *parameter)
+/* The constructor's property of that name, when it can be a key. NULL: an exception is thrown. */
+static zval *unique_value(zend_object *object, zend_string *parameter)
 {
+    zval *value = object->ce->constructor ? property_of(object, parameter, parameter) : NULL;
+    if (value && (Z_TYPE_P(value) == IS_STRING || Z_TYPE_P(value) == IS_LONG)) {
+        return value;
+    }
+    if (!EG(exception)) {
+        php_jobq_throw_usage("#[AsJob] of class %s: unique: $%s must be a constructor "
+                             "parameter that holds a string or an int",
+                             ZSTR_VAL(object->ce->name), ZSTR_VAL(parameter));
+    }
+    return NULL;
+}
+
+/* The key is "NAME:VALUE": the 17th invoice and the 17th customer are not the same job. */
+static zend_result set_unique(jobq_message *m, zend_object *object, const php_jobq_as_job *entry)
+{
+    const zval *name = &entry->fields[PHP_JOBQ_AS_NAME];
+    const zval *parameter = &entry->fields[PHP_JOBQ_AS_UNIQUE];
     if (Z_TYPE_P(parameter) != IS_STRING) {
         return SUCCESS;
     }
-    zval *value = NULL;
-    if (object->ce->constructor) {
-        value = property_of(object, Z_STR_P(parameter), Z_STR_P(parameter));
-    }
-    if (!value || (Z_TYPE_P(value) != IS_STRING && Z_TYPE_P(value) != IS_LONG)) {
-        if (!EG(exception)) {
-            php_jobq_throw_usage("#[AsJob] of class %s: unique: $%s must be a constructor "
-                                 "parameter that holds a string or an int",
-                                 ZSTR_VAL(object->ce->name), Z_STRVAL_P(parameter));
-        }
+    zval *value = unique_value(object, Z_STR_P(parameter));
+    if (!value) {
         return FAILURE;
     }
     zend_string *text = zval_get_string(value);
-    int rc = jobq_conf_set(jobq_message_options(m), "unique", ZSTR_VAL(text), ZSTR_LEN(text));
+    zend_string *key = zend_string_concat3(Z_STRVAL_P(name), Z_STRLEN_P(name), ":", 1,
+                                           ZSTR_VAL(text), ZSTR_LEN(text));
+    int rc = jobq_conf_set(jobq_message_options(m), "unique", ZSTR_VAL(key), ZSTR_LEN(key));
     zend_string_release(text);
+    zend_string_release(key);
     if (rc < 0) {
         php_jobq_throw_last();
         return FAILURE;
@@ -227,9 +240,7 @@ zend_result php_jobq_as_job_fill(jobq_message *m, zend_object *object)
             return FAILURE;
         }
     }
-    zval unique;
-    ZVAL_COPY_VALUE(&unique, &entry->fields[PHP_JOBQ_AS_UNIQUE]);
-    return set_unique(m, object, &unique) == FAILURE ? FAILURE : write_payload(m, object);
+    return set_unique(m, object, entry) == FAILURE ? FAILURE : write_payload(m, object);
 }
 
 void php_jobq_register_as_job(void)

@@ -46,6 +46,11 @@ static bool to_class(zend_class_entry *ce, zval *value, zval *out)
     if (ce->ce_flags & ZEND_ACC_ENUM) {
         return to_enum(ce, value, out);
     }
+    if (ce == zend_standard_class_def && Z_TYPE_P(value) == IS_ARRAY) {
+        ZVAL_OBJ(out, zend_objects_new(ce));
+        Z_OBJ_P(out)->properties = zend_symtable_to_proptable(Z_ARRVAL_P(value));
+        return true;
+    }
     bool bigint = ce == php_jobq_ce_bigint && Z_TYPE_P(value) == IS_LONG;
     bool bytes = ce == php_jobq_ce_bytes && Z_TYPE_P(value) == IS_STRING;
     if (bigint || bytes) {
@@ -65,6 +70,16 @@ static bool to_named(const zend_type *type, zval *value, zval *out)
     }
     zend_class_entry *ce = zend_lookup_class(ZEND_TYPE_NAME(*type));
     return ce && to_class(ce, value, out);
+}
+
+/* As under strict_types: an int may become a float, no other scalar becomes another one, because
+ * that would change it (1.5 to 1, 5 to true). */
+static bool is_other_scalar(zend_type type, const zval *value)
+{
+    const uint32_t scalars = MAY_BE_BOOL | MAY_BE_LONG | MAY_BE_DOUBLE | MAY_BE_STRING;
+    uint32_t mask = ZEND_TYPE_FULL_MASK(type), own = 1u << Z_TYPE_P(value);
+    bool widens = own == MAY_BE_LONG && (mask & MAY_BE_DOUBLE);
+    return (own & scalars) && (mask & scalars) && !(mask & own) && !widens;
 }
 
 /* What the parameter's type makes of the value; the engine checks the rest. */
@@ -101,6 +116,20 @@ static zend_result misfit(bool *misfit_out, const char *fmt, zend_class_entry *c
     return FAILURE;
 }
 
+/* In the engine's words, like its own type errors. */
+static zend_result refuse_scalar(zend_class_entry *ce, uint32_t i, const zval *value,
+                                 bool *misfit_out)
+{
+    const zend_arg_info *parameter = &ce->constructor->op_array.arg_info[i];
+    zend_string *type = zend_type_to_string(parameter->type);
+    php_jobq_throw_type("%s::__construct(): Argument #%u ($%s) must be of type %s, %s given",
+                        ZSTR_VAL(ce->constructor->common.scope->name), i + 1,
+                        ZSTR_VAL(parameter->name), ZSTR_VAL(type), zend_zval_type_name(value));
+    zend_string_release(type);
+    *misfit_out = true;
+    return FAILURE;
+}
+
 static zend_result gather(zend_class_entry *ce, HashTable *payload, HashTable *named,
                           bool *misfit_out)
 {
@@ -114,9 +143,13 @@ static zend_result gather(zend_class_entry *ce, HashTable *payload, HashTable *n
             return misfit(misfit_out, "%s: missing; the constructor of %s needs it", ce,
                           ZSTR_VAL(parameter->name));
         }
-        if (value) {
-            convert(parameter->type, value, &converted);
-            zend_hash_update(named, parameter->name, &converted);
+        if (!value) {
+            continue;
+        }
+        convert(parameter->type, value, &converted);
+        zend_hash_update(named, parameter->name, &converted);
+        if (is_other_scalar(parameter->type, &converted)) {
+            return refuse_scalar(ce, i, &converted, misfit_out);
         }
     }
     zend_string *key;
@@ -172,12 +205,15 @@ zend_result php_jobq_as_job_build(zend_class_entry *ce, zval *payload, zval *out
 {
     *misfit_out = false;
     ZVAL_UNDEF(out);
-    if (Z_TYPE_P(payload) != IS_ARRAY) {
+    if (Z_TYPE_P(payload) > IS_NULL && Z_TYPE_P(payload) != IS_ARRAY) {
         return misfit(misfit_out, "%s: a map of the constructor parameters of %s is needed", ce,
                       "");
     }
     HashTable *named = zend_new_array(8);
-    zend_result result = gather(ce, Z_ARRVAL_P(payload), named, misfit_out);
+    /* nothing pushed beside the name: no arguments */
+    HashTable *given =
+        Z_TYPE_P(payload) == IS_ARRAY ? Z_ARRVAL_P(payload) : (HashTable *)&zend_empty_array;
+    zend_result result = gather(ce, given, named, misfit_out);
     if (result == SUCCESS) {
         result = construct(ce, named, out, misfit_out);
     }

@@ -61,7 +61,9 @@ static int load_worker(const char *source, zval *out)
         return usage("error: work needs %s, a file that returns a JobQueue\\Worker\n",
                      "--bootstrap=FILE");
     }
-    if (!VCWD_REALPATH(source, path) || VCWD_ACCESS(path, R_OK) != 0) {
+    zend_stat_t st;
+    if (!VCWD_REALPATH(source, path) || VCWD_ACCESS(path, R_OK) != 0 || VCWD_STAT(path, &st) != 0 ||
+        S_ISDIR(st.st_mode)) {
         return usage("error: --bootstrap: cannot read the file \"%s\"\n", source);
     }
     if (include_file(path, out) == FAILURE) {
@@ -141,7 +143,7 @@ ZEND_METHOD(JobQueue_Console, run)
         .program = argc > 0 ? argv[0] : "jobqueue",
         .payload = ready,
         .source_option = ready ? NULL : "bootstrap",
-        .source_meaning = ready ? NULL : "a PHP file that returns a JobQueue\\Worker",
+        .source_meaning = ready ? NULL : "FILE: a PHP file that returns a JobQueue\\Worker",
         .ready_worker = worker ? worker->worker : NULL,
         .work = work,
         .runtime = "php " PHP_VERSION,

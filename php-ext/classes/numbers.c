@@ -10,7 +10,7 @@
 zend_class_entry *php_jobq_ce_bigint, *php_jobq_ce_bytes;
 
 /* -?(0|[1-9][0-9]*) */
-static bool is_decimal(const char *p, size_t n)
+bool php_jobq_is_decimal(const char *p, size_t n)
 {
     const char *digits = n && *p == '-' ? p + 1 : p, *end = p + n;
     if (digits == end || (*digits == '0' && digits + 1 != end)) {
@@ -53,7 +53,7 @@ ZEND_METHOD(JobQueue_BigInt, __construct)
     ZEND_PARSE_PARAMETERS_START(1, 1)
         Z_PARAM_STR_OR_LONG(text, number)
     ZEND_PARSE_PARAMETERS_END();
-    if (text && !is_decimal(ZSTR_VAL(text), ZSTR_LEN(text))) {
+    if (text && !php_jobq_is_decimal(ZSTR_VAL(text), ZSTR_LEN(text))) {
         php_jobq_throw_usage(
             "a BigInt is written in decimal digits, without blanks or leading zeros");
         RETURN_THROWS();

@@ -110,7 +110,7 @@ static void flush(bulk *b)
 static zend_result set_option(php_jobq_queue *queue, jobq_message *m, zend_string *key, zval *value)
 {
     if (!zend_string_equals_literal(key, "context")) {
-        return php_jobq_conf_set(queue->extras, ZSTR_VAL(key), value);
+        return php_jobq_conf_named(queue->extras, key, value);
     }
     if (Z_TYPE_P(value) == IS_ARRAY) {
         return php_jobq_message_context(m, Z_ARRVAL_P(value));

@@ -100,8 +100,16 @@ static zend_result decode_reserved(jobq_job *job, zval *payload)
     size_t n;
     int format;
     const void *body = jobq_job_body(job, &n, &format);
-    if (php_jobq_decode(format, body, n, false, payload) >= 0) {
+    int rc = php_jobq_decode(format, body, n, false, payload);
+    if (rc >= 0) {
         return SUCCESS;
+    }
+    if (rc == JOBQ_ENOMEM) { /* not the body's fault: the lease gives it back, as after a crash */
+        if (!EG(exception)) {
+            php_jobq_throw_last();
+        }
+        jobq_job_free(job);
+        return FAILURE;
     }
     /* kept byte for byte as a dead job (rule A7); the caller goes on with the next one */
     const char *text = jobq_error_message(jobq_error_last());
@@ -130,6 +138,9 @@ static void reserve(php_jobq_queue *queue, zval *self, const php_jobq_names *nam
         if (decode_reserved(job, &payload) == SUCCESS) {
             php_jobq_job_make(return_value, job, PHP_JOBQ_RESERVED, &payload);
             ZVAL_COPY(&php_jobq_job_from(Z_OBJ_P(return_value))->queue, self);
+            return;
+        }
+        if (EG(exception)) {
             return;
         }
     }

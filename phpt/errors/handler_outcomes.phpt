@@ -83,8 +83,8 @@ done               gone |
 throws             delayed - failed failures=1 crashes=0 releases=0 | RuntimeException no\nnetwork
 error              delayed - failed failures=1 crashes=0 releases=0 | Error Call to undefined function undefined_function()
 later              delayed - failed failures=1 crashes=0 releases=0 | JobQueue\RetryAfter busy
-hopeless           dead not_retryable %s failures=1 crashes=0 releases=0 | Hopeless never
-dontRetry          dead not_retryable %s failures=1 crashes=0 releases=0 | InvalidArgumentException listed
+hopeless           dead not_retryable failed failures=1 crashes=0 releases=0 | Hopeless never
+dontRetry          dead not_retryable failed failures=1 crashes=0 releases=0 | InvalidArgumentException listed
 exit3              delayed - exited failures=1 crashes=0 releases=0 | the handler called exit(3)
 die                delayed - exited failures=1 crashes=0 releases=0 | the handler called exit(0)
 memory             delayed - crashed failures=0 crashes=1 releases=0 | Allowed memory size of 67108864 bytes exhausted (tried to allocate %d bytes)
@@ -99,7 +99,7 @@ fork               gone |
 fork and return    gone | 
 release            delayed - released failures=0 crashes=0 releases=1 | 
 release then throw delayed - released failures=0 crashes=0 releases=1 | 
-fail               dead failed_by_handler failed_by_handler failures=%d crashes=0 releases=0 | by hand
+fail               dead failed_by_handler failed failures=%d crashes=0 releases=0 | by hand
 delete             gone | 
 delete then exit   gone | 
 twice              delayed - released failures=0 crashes=0 releases=1 | 

@@ -36,6 +36,10 @@ try {
 $deep = $deep[0];
 echo strlen($queue->push('x', $deep)), "\n";
 $queue->reserve()->done();
+// unserialize() asks no constructor
+foreach (['12x', '', "5\0"] as $digits) {
+    refused(fn () => $queue->push('x', ['n' => unserialize(sprintf('O:15:"JobQueue\BigInt":1:{s:5:"value";%s}', serialize($digits)))]));
+}
 $small = new Queue('memory:', ['maxPayload' => 1024]);
 refused(fn () => $small->push('x', str_repeat('x', 2000)));
 refused(fn () => new BigInt('12x'));
@@ -59,6 +63,9 @@ JobQueue\PayloadException: payload: an object of class DateInterval cannot be qu
 JobQueue\PayloadException: payload: an object of class ArrayObject cannot be queued
 payload(.0 x 64): more than 64 containers inside one another cannot be queued 64 payload
 36
+JobQueue\PayloadException: payload.n: a BigInt that holds no decimal digits cannot be queued
+JobQueue\PayloadException: payload.n: a BigInt that holds no decimal digits cannot be queued
+JobQueue\PayloadException: payload.n: a BigInt that holds no decimal digits cannot be queued
 JobQueue\PayloadException: %s
 ValueError: a BigInt is written in decimal digits, without blanks or leading zeros
 ValueError: a BigInt is written in decimal digits, without blanks or leading zeros

@@ -69,11 +69,11 @@ int(9)
 ["mail.send",5,5,"inv","DateTime","2026-01-02T03:04:05+00:00","Day","18446744073709551615","00ff",1,[],"text"]
 plain 0
 both 4 4
-wrong type: strict dead undecodable undecodable failures=0 crashes=0 releases=0 | Strict::__construct(): Argument #1 ($n) must be of type int, string given
-missing: strict dead undecodable undecodable failures=0 crashes=0 releases=0 | payload.n: missing; the constructor of Strict needs it
-unknown: strict dead undecodable undecodable failures=0 crashes=0 releases=0 | payload.x: the constructor of Strict has no such parameter
-no map: strict dead undecodable undecodable failures=0 crashes=0 releases=0 | payload: a map of the constructor parameters of Strict is needed
-no case: strict dead undecodable undecodable failures=0 crashes=0 releases=0 | Strict::__construct(): Argument #2 ($k) must be of type ?Kind, string given
+wrong type: strict dead undecodable failed failures=0 crashes=0 releases=0 | Strict::__construct(): Argument #1 ($n) must be of type int, string given
+missing: strict dead undecodable failed failures=0 crashes=0 releases=0 | payload.n: missing; the constructor of Strict needs it
+unknown: strict dead undecodable failed failures=0 crashes=0 releases=0 | payload.x: the constructor of Strict has no such parameter
+no map: strict dead undecodable failed failures=0 crashes=0 releases=0 | payload: a map of the constructor parameters of Strict is needed
+no case: strict dead undecodable failed failures=0 crashes=0 releases=0 | Strict::__construct(): Argument #2 ($k) must be of type ?Kind, string given
 throws: strict delayed - failed failures=1 crashes=0 releases=0 | unlucky
 fits: done
 ValueError: class NoAttribute is no job: it has no attribute #[JobQueue\AsJob]

@@ -62,7 +62,7 @@ bool(false)
 LogicException: release(): the job's end is decided already (done)
 NULL
 low %s - failed failures=1 crashes=0 releases=0 DomainException again
-low2 dead failed_by_handler failed_by_handler failures=%d crashes=0 releases=0
+low2 dead failed_by_handler failed failures=%d crashes=0 releases=0
 bool(true)
 string(%d) "reserve.php:%d"
 ValueError: lease must be a number of seconds, 0 or more

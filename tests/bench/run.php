@@ -1,276 +1,158 @@
 <?php
 /* SPDX-License-Identifier: MIT
  *
- * ./dev bench: the product beside a bare SQLite loop of the same promise, in one run on one machine. Every
- * figure is the median of three; the targets stand in TARGETS. `--json` prints the same as JSON, `--quick` takes
- * a tenth of the jobs (for trying the bench itself, not for figures).
+ * ./dev bench: the product beside a bare SQLite loop of the same promise, in one run on one machine; the targets
+ * stand in TARGETS. `--json` prints everything as JSON, `--write` puts the table into doc/performance.md,
+ * `--quick` takes a tenth of the jobs (for trying the bench itself, not for figures).
  */
-$build = $argv[1];
-$options = array_slice($argv, 2);
-foreach ($options as $option)
-    if (!in_array($option, ['--json', '--quick'], true)) {
-        fwrite(STDERR, "bench: unknown option \"$option\", known are --json and --quick\n");
-        exit(2);
-    }
-$scale = in_array('--quick', $options, true) ? 0.1 : 1.0;
+require __DIR__ . '/lab.php';
+require __DIR__ . '/measures.php';
 
-const REPEAT = 3;
-/* name => [meaning, unit, what it is compared with (floor's name, another figure or null), relation, target] */
+const OPTIONS = ['--json', '--write', '--quick'];
+/* name => [meaning, unit, what it is compared with, relation, target]. With ">= ratio" the quotient is judged, else
+ * the figure itself; null: there for orientation. */
 const TARGETS = [
-    'push' => ['one by one, each confirmed', '/s', 'floor_push', '>=', 0.70],
-    'push_many' => ['in bulk', '/s', 'floor_push_many', '>=', 0.60],
-    'drain' => ['one child, PHP handler', '/s', 'floor_drain', '>=', 0.50],
-    'drain2' => ['two children', '/s', 'floor_drain', '>=', 0.50],
-    'latency_p50' => ['push to handler start', 'ms', null, '<', 1.0],
-    'latency_p99' => ['push to handler start', 'ms', null, '<', 5.0],
-    'cost' => ['CPU of the worker per 10,000 jobs', 's', null, '<=', 0.25],
-    'depth' => ['drain with 1,000,000 waiting', '/s', 'depth_shallow', '>=', 0.85],
-    'idle_cpu' => ['of a core, worker idle', '%', null, '<', 1.0],
+    'push' => ['push one by one, each confirmed', '/s', 'floor_push', '>= ratio', 0.70],
+    'push_many' => ['push in bulk', '/s', 'floor_push_many', '>= ratio', 0.60],
+    'drain' => ['drain, one child, PHP handler', '/s', 'floor_drain', '>= ratio', 0.50],
+    'drain2' => ['drain, two children', '/s', 'floor_drain', '>= ratio', 0.50],
+    'latency_p50' => ['push to handler start, idle worker, p50', 'ms', 'push_p50', '<', 1.0],
+    'latency_p99' => ['the same, p99', 'ms', 'push_p99', '<', 5.0],
+    'cost' => ['CPU of the whole worker per 10,000 jobs', 's', 'floor_cost', '<=', 0.25],
+    'depth' => ['drain with 1,000,000 waiting', '/s', 'depth_shallow', '>= ratio', 0.85],
+    'depth_delayed' => ['drain beside 1,000,000 delayed', '/s', 'depth_shallow', '>= ratio', 0.85],
+    'depth_dead' => ['drain beside 100,000 dead', '/s', 'depth_shallow', '>= ratio', 0.85],
+    'commits_load' => ['commits per job under load', '', null, '<=', 0.05],
+    'syscalls_load' => ['system calls per job under load', '', null, '<=', 0.5],
+    'transactions_single' => ['transactions per job, one at a time', '', null, '<=', 2.05],
+    'commits_single' => ['of them waiting for the disk', '', null, '<=', 1.05],
+    'syscalls_single' => ['system calls per job, one at a time', '', null, null, null],
+    'memory_master' => ['private memory of the master', 'MB', null, '<=', 8.0],
+    'memory_dispatcher' => ['private memory of the dispatcher', 'MB', null, '<=', 8.0],
+    'memory_child' => ['memory of a child over a bare interpreter', 'MB', null, '<=', 2.0],
+    'first_job' => ['interpreter up to first job', 'ms', null, '<=', 30.0],
+    'due_first' => ['100,000 due at once: due to first start', 'ms', null, '<', 100.0],
+    'due_rate' => ['100,000 due at once: drain', '/s', 'due_drain', '>= ratio', 0.50],
+    'due_once' => ['100,000 due at once: each ran once (1 = yes)', '', null, '>=', 1],
+    'due_stall' => ['100,000 due at once: longest push of another', 'ms', null, '<', 250.0],
+    'beside_long_p50' => ['short jobs beside a long one, p50', 'ms', 'latency_p50', '<', 2.0],
+    'beside_long_p99' => ['the same, p99', 'ms', 'latency_p99', '<', 10.0],
+    'killed_child' => ['child killed to its next job elsewhere', 'ms', null, '<=', 50.0],
+    'idle_cpu' => ['CPU of an idle worker', '% of a core', null, '<', 1.0],
+    'idle_commits' => ['commits of an idle worker, heartbeat included', '/s', null, '<=', 0.3],
 ];
 
-final class Bench
+function median(array $values): float
 {
-    /** @var array<string, list<float>> */
-    private array $figures = [];
-    private string $folder;
-
-    public function __construct(private string $build, private float $scale)
-    {
-        $this->folder = "$build/bench";
-        @mkdir($this->folder);
-    }
-
-    public function run(): array
-    {
-        for ($i = 1; $i <= REPEAT; $i++) {
-            $this->say("repetition $i of " . REPEAT);
-            $this->floor();
-            $this->producer();
-            $this->drain(1, 'drain');
-            $this->drain(2, 'drain2');
-            $this->latency();
-            $this->idle();
-        }
-        $this->depth();
-        return array_map($this->median(...), $this->figures);
-    }
-
-    /* floor_sqlite prints "name value" lines */
-    private function floor(): void
-    {
-        $folder = "$this->folder/floor";
-        $this->emptyFolder($folder);
-        exec(escapeshellarg("$this->build/tests/bench/floor_sqlite") . ' ' . escapeshellarg($folder), $lines, $status);
-        if ($status !== 0)
-            throw new RuntimeException("floor_sqlite ended with status $status");
-        foreach ($lines as $line)
-            if (preg_match('/^(\w+) ([\d.eE+-]+)/', $line, $m))
-                $this->note("floor_$m[1]", (float) $m[2]);
-    }
-
-    private function producer(): void
-    {
-        $this->note('push', $this->part('push', $this->fresh(), 3000 * $this->scale)['rate']);
-        $this->note('push_many', $this->part('push_many', $this->fresh(), 100_000 * $this->scale)['rate']);
-    }
-
-    private function drain(int $processes, string $name): void
-    {
-        $n = (int) (100_000 * $this->scale);
-        $dsn = $this->fresh();
-        $this->part('push_many', $dsn, $n);
-        [$rate, $cpu] = $this->drained($dsn, $processes, 0, $n + 1);
-        $this->note($name, $rate);
-        if ($processes === 1)
-            $this->note('cost', $cpu / ($n / 10_000));
-    }
-
-    /* Drains and answers [jobs per second between first and last start, CPU seconds of the whole worker]. */
-    private function drained(string $dsn, int $processes, int $max, int $expected): array
-    {
-        $notes = "$this->folder/notes";
-        @unlink($notes);
-        $before = $this->cpu();
-        $this->part('drain', $dsn, $processes, $max, $notes);
-        $cpu = $this->cpu() - $before;
-        $rows = array_map(fn ($line) => array_map('intval', explode(' ', trim($line))), file($notes));
-        $count = array_sum(array_column($rows, 2));
-        if ($count < $expected)
-            throw new RuntimeException("$count of $expected jobs were run");
-        $span = max(array_column($rows, 1)) - min(array_column($rows, 0));
-        return [($count - 1) / $span * 1e9, $cpu];
-    }
-
-    private function latency(): void
-    {
-        $notes = "$this->folder/notes";
-        @unlink($notes);
-        $dsn = $this->fresh();
-        $this->part('push_many', $dsn, 0);
-        $this->part('drain', $dsn, 1, 0, $notes);
-        @unlink($notes);
-        $server = $this->start('serve', $dsn, $notes);
-        usleep(500_000);
-        $this->part('ping', $dsn, 200, 20);
-        usleep(200_000);
-        $this->stop($server);
-        $late = array_map(fn ($ns) => (int) $ns / 1e6, file($notes));
-        sort($late);
-        if (count($late) < 200)
-            throw new RuntimeException(count($late) . ' of 200 jobs were run');
-        $this->note('latency_p50', $late[(int) (count($late) * 0.50)]);
-        $this->note('latency_p99', $late[(int) (count($late) * 0.99) - 1]);
-    }
-
-    private function idle(): void
-    {
-        $dsn = $this->fresh();
-        $server = $this->start('serve', $dsn, "$this->folder/notes");
-        usleep(1_000_000);
-        $pid = proc_get_status($server)['pid'];
-        [$before, $start] = [$this->treeCpu($pid), hrtime(true)];
-        usleep(5_000_000);
-        $this->note('idle_cpu', ($this->treeCpu($pid) - $before) / ((hrtime(true) - $start) / 1e9) * 100);
-        $this->stop($server);
-    }
-
-    /* The same number of jobs is taken from a short queue and from a long one. */
-    private function depth(): void
-    {
-        $this->say('depth');
-        $taken = (int) (10_000 * $this->scale);
-        $deep = "sqlite:$this->folder/deep.db";
-        $this->emptyFolder($this->folder);
-        $this->part('push_many', $deep, 1_000_000 * $this->scale);
-        for ($i = 0; $i < REPEAT; $i++) {
-            $shallow = "sqlite:$this->folder/shallow$i.db";
-            $this->part('push_many', $shallow, $taken);
-            $this->note('depth_shallow', $this->drained($shallow, 1, $taken, $taken)[0]);
-            $this->note('depth', $this->drained($deep, 1, $taken, $taken)[0]);
-        }
-    }
-
-    /* ---- helpers -------------------------------------------------------------------------------- */
-
-    private function note(string $name, float $value): void
-    {
-        $this->figures[$name][] = $value;
-    }
-
-    private function median(array $values): float
-    {
-        sort($values);
-        return $values[intdiv(count($values), 2)];
-    }
-
-    private function say(string $text): void
-    {
-        fwrite(STDERR, "bench: $text\n");
-    }
-
-    private function emptyFolder(string $folder): void
-    {
-        @mkdir($folder);
-        foreach (glob("$folder/*") as $file)
-            is_dir($file) ? $this->emptyFolder($file) : unlink($file);
-    }
-
-    private function fresh(): string
-    {
-        foreach (glob("$this->folder/queue.db*") as $file)
-            unlink($file);
-        return "sqlite:$this->folder/queue.db";
-    }
-
-    private function command(string $part, array $arguments): array
-    {
-        return [PHP_BINARY, '-d', "extension=$this->build/php-ext/modules/jobqueue.so", __DIR__ . '/part.php', $part,
-            ...array_map('strval', $arguments)];
-    }
-
-    private function start(string $part, string ...$arguments)
-    {
-        return proc_open($this->command($part, $arguments), [['file', '/dev/null', 'r'], ['file', '/dev/null', 'w'], STDERR], $pipes);
-    }
-
-    private function stop($process): void
-    {
-        proc_terminate($process, 15);
-        while (proc_get_status($process)['running'])
-            usleep(10_000);
-        proc_close($process);
-    }
-
-    private function part(string $part, string $dsn, int|float|string ...$arguments): array
-    {
-        $arguments = array_map(fn ($a) => is_float($a) ? (int) round($a) : $a, $arguments);
-        $process = proc_open($this->command($part, [$dsn, ...$arguments]), [['file', '/dev/null', 'r'], ['pipe', 'w'], STDERR], $pipes);
-        $out = stream_get_contents($pipes[1]);
-        $status = proc_close($process);
-        $result = json_decode(trim((string) strrchr("\n" . trim($out), "\n")), true);
-        if ($status !== 0 || !is_array($result))
-            throw new RuntimeException("$part ended with status $status: $out");
-        return $result;
-    }
-
-    /* CPU seconds of all ended descendants; a worker's children are waited for by their master. */
-    private function cpu(): float
-    {
-        $r = getrusage(1);
-        return $r['ru_utime.tv_sec'] + $r['ru_stime.tv_sec'] + ($r['ru_utime.tv_usec'] + $r['ru_stime.tv_usec']) / 1e6;
-    }
-
-    /* CPU seconds of a living process and its descendants. */
-    private function treeCpu(int $pid): float
-    {
-        $stat = @file_get_contents("/proc/$pid/stat");
-        if (!$stat)
-            return 0;
-        $fields = explode(' ', substr((string) strrchr($stat, ')'), 2));
-        $seconds = ($fields[11] + $fields[12]) / 100;
-        foreach (array_filter(explode(' ', (string) @file_get_contents("/proc/$pid/task/$pid/children"))) as $child)
-            $seconds += $this->treeCpu((int) $child);
-        return $seconds;
-    }
+    sort($values);
+    return $values[intdiv(count($values), 2)];
 }
 
-/* [figure, compared with, ratio, met] of each row of TARGETS */
+/* Figures of the same repetition against each other, where there are as many of both. */
+function ratio(array $figures, string $name, string $base): float
+{
+    [$a, $b] = [$figures[$name], $figures[$base]];
+    if (count($a) !== count($b))
+        return median($a) / median($b);
+    return median(array_map(fn ($x, $y) => $x / $y, $a, $b));
+}
+
 function judge(array $figures): array
 {
     $rows = [];
     foreach (TARGETS as $name => [$meaning, $unit, $base, $relation, $target]) {
-        $value = $figures[$name];
-        $against = $base === null ? null : $figures[$base];
-        $judged = $against === null ? $value : $value / $against;
-        $met = match ($relation) { '>=' => $judged >= $target, '<=' => $judged <= $target, '<' => $judged < $target };
-        $rows[$name] = ['meaning' => $meaning, 'unit' => $unit, 'floor' => $against, 'value' => $value,
-            'ratio' => $against === null ? null : $judged, 'target' => "$relation $target", 'met' => $met];
+        $value = median($figures[$name]);
+        $ratio = $base === null ? null : ratio($figures, $name, $base);
+        $met = match ($relation) {
+            '>= ratio' => $ratio >= $target,
+            '>=' => $value >= $target,
+            '<=' => $value <= $target,
+            '<' => $value < $target,
+            null => null,
+        };
+        $rows[$name] = ['meaning' => $meaning, 'unit' => $unit, 'floor' => $base === null ? null : median($figures[$base]),
+            'value' => $value, 'ratio' => $ratio, 'target' => $relation === null ? null : "$relation $target", 'met' => $met];
     }
     return $rows;
 }
 
-function number(?float $n): string
+/* ---- output ------------------------------------------------------------------------------------- */
+
+function number(?float $n, string $unit = ''): string
 {
-    return $n === null ? '-' : number_format($n, $n < 10 ? 3 : 0, '.', '');
+    $digits = match (true) {
+        $n === null, $n >= 1000 => 0,
+        $n >= 10, floor($n) === $n => $n >= 100 || floor($n) === $n ? 0 : 1,
+        default => abs($n) < 0.1 ? 4 : 2,
+    };
+    return $n === null ? '' : number_format($n, $digits) . ($unit === '' ? '' : " $unit");
 }
 
-function table(array $rows): void
+function cells(array $row): array
 {
-    printf("%-12s %-34s %12s %12s %8s %9s  %s\n", 'figure', 'what', 'floor', 'value', 'ratio', 'target', 'verdict');
-    foreach ($rows as $name => $row)
-        printf("%-12s %-34s %12s %12s %8s %9s  %s\n", $name, "$row[meaning] ($row[unit])", number($row['floor']),
-            number($row['value']), $row['ratio'] === null ? '-' : sprintf('%.2f', $row['ratio']), $row['target'],
-            $row['met'] ? 'met' : 'MISSED');
+    return [$row['meaning'], number($row['floor'], $row['unit']), number($row['value'], $row['unit']),
+        $row['ratio'] === null ? '' : sprintf('%.2f', $row['ratio']), $row['target'] ?? '',
+        match ($row['met']) { true => 'met', false => 'MISSED', null => '' }];
 }
 
+const HEADINGS = ['figure', 'beside', 'reached', 'ratio', 'target', 'verdict'];
+
+function table(array $rows): string
+{
+    $text = '';
+    foreach ([HEADINGS, ...array_map(cells(...), array_values($rows))] as $cells)
+        $text .= rtrim(sprintf('%-46s %18s %18s %6s  %-14s %s', ...$cells)) . "\n";
+    return $text;
+}
+
+function markdown(array $rows): string
+{
+    $lines = [HEADINGS, array_fill(0, count(HEADINGS), '---'), ...array_map(cells(...), array_values($rows))];
+    return implode('', array_map(fn ($cells) => '| ' . implode(' | ', $cells) . " |\n", $lines));
+}
+
+/* Debian 12, PHP 8.2.1, SQLite 3.40, 2 cores (their name); load */
+function machine(array $loads): string
+{
+    preg_match('/^PRETTY_NAME="?([^"\n]+)/m', (string) @file_get_contents('/etc/os-release'), $system);
+    preg_match_all('/^model name\s*:\s*(.+)$/m', (string) @file_get_contents('/proc/cpuinfo'), $cores);
+    $sqlite = strtok((string) shell_exec('sqlite3 --version 2>/dev/null'), ' ') ?: '';
+    return sprintf('%s, PHP %s, SQLite %s, %d cores (%s), load %.1f before and %.1f after', $system[1] ?? PHP_OS, PHP_VERSION,
+        $sqlite, count($cores[1]), $cores[1][0] ?? 'unknown', ...$loads);
+}
+
+/* Puts the table between the marks of doc/performance.md. */
+function write_document(string $path, string $text): void
+{
+    $document = file_get_contents($path);
+    $new = preg_replace_callback('/(<!-- figures -->\n).*(<!-- end of figures -->)/s', fn ($m) => "$m[1]$text$m[2]", $document, 1, $count);
+    if ($count !== 1)
+        throw new RuntimeException("$path has no marks <!-- figures --> and <!-- end of figures -->");
+    file_put_contents($path, $new);
+    fwrite(STDERR, "bench: $path written\n");
+}
+
+$build = $argv[1];
+$options = array_slice($argv, 2);
+foreach (array_diff($options, OPTIONS) as $option) {
+    fwrite(STDERR, "bench: unknown option \"$option\", known are " . implode(', ', OPTIONS) . "\n");
+    exit(2);
+}
+$scale = in_array('--quick', $options, true) ? 0.1 : 1.0;
+if ($scale < 1 && in_array('--write', $options, true)) {
+    fwrite(STDERR, "bench: --quick gives no figures to keep, so not together with --write\n");
+    exit(2);
+}
+$start = microtime(true);
 $load = sys_getloadavg()[0];
-$figures = (new Bench($build, $scale))->run();
+$figures = (new Measures($build, $scale))->run();
 $rows = judge($figures);
+$machine = machine([$load, sys_getloadavg()[0]]);
 if (in_array('--json', $options, true))
-    echo json_encode(['store' => 'sqlite', 'synchronous' => 'full', 'scale' => $scale, 'figures' => $rows, 'raw' => $figures],
-        JSON_PRETTY_PRINT), "\n";
-else {
-    printf("SQLite, WAL, synchronous=FULL; %d cores, load %.1f before and %.1f after%s\n", (int) shell_exec('nproc'), $load,
-        sys_getloadavg()[0], $scale < 1 ? '; --quick: a tenth of the jobs, no figures to keep' : '');
-    table($rows);
-}
+    echo json_encode(['store' => 'sqlite', 'synchronous' => 'full', 'machine' => $machine, 'scale' => $scale,
+        'seconds' => round(microtime(true) - $start), 'figures' => $rows, 'raw' => $figures], JSON_PRETTY_PRINT | JSON_UNESCAPED_SLASHES), "\n";
+else
+    printf("SQLite, WAL, synchronous=FULL. %s; %d s%s\n\n%s", $machine, microtime(true) - $start,
+        $scale < 1 ? '; --quick: a tenth of the jobs, no figures to keep' : '', table($rows));
+if (in_array('--write', $options, true))
+    write_document(dirname(__DIR__, 2) . '/doc/performance.md', "$machine.\n\n" . markdown($rows));

@@ -118,6 +118,7 @@ usage 'a short option' 'unknown option -x' stats -x
 usage 'too few words' 'show needs ID' show
 usage 'too many words' 'show takes no "b"' show a b
 usage 'an empty dsn' 'may not be empty' stats --dsn=
+usage 'an empty program' 'option --exec may not be empty' work --exec=
 usage 'an unknown scheme' 'nosuch' stats --dsn=nosuch:x
 for value in 0 1001 -1 1.5 1e2 ' 3' 3x '' 0x10 99999999999999999999; do
     usage "strict: --limit=\"$value\"" 'whole number from 1 to 1000' jobs q --limit="$value"
@@ -272,11 +273,11 @@ usage 'raw belongs to push and show' '"push", "show"' stats --raw
 # ---- stores that are not there ----------------------------------------------------------------------------
 
 run stats --dsn="sqlite:$folder/no/such/folder/x.db"
-expect 'a store that cannot be opened' 1 err 'error: ' is ''
+expect 'a store whose folder is not there' 2 err 'error: ' is ''
 run push a --dsn="sqlite:$folder/no/such/folder/x.db"
-expect 'push to a store that cannot be opened' 1 err 'error: '
+expect 'push to a store whose folder is not there' 2 err 'error: '
 run push - --dsn="sqlite:$folder/no/such/folder/x.db" <good
-expect 'push -: the store fails' 1 err 'lines 1 to 5: '
+expect 'push -: the store fails' 2 err 'lines 1 to 5: '
 
 # ---- work --exec ------------------------------------------------------------------------------------------
 

@@ -115,7 +115,7 @@ static void test_bad_files(void **state)
     other = contract_open(text);
     assert_code(jobq__store_now(other, &now_ms), JOBQ_ECONNECT);
     assert_said("folder does not exist");
-    assert_true(jobq_error_is_retryable(jobq_error_last()));
+    assert_true(jobq_error_is_fatal(jobq_error_last())); /* a wrong path: waiting will not help */
     jobq__store_free(other);
     snprintf(text, sizeof(text), "%s/text.db", jobq_test_folder());
     f = fopen(text, "w");

@@ -19,7 +19,8 @@
 static const char *ledger_path;
 static jobq_worker *running_worker;
 
-/* One write per line, on a descriptor of its own: nothing a handler does to descriptors loses it. */
+/* One write per line, on a descriptor of its own: nothing a handler does to descriptors loses
+ * it. */
 static void note(const char *what, const char *name, const char *id)
 {
     char line[512];
@@ -221,13 +222,28 @@ static int do_stops(jobq_job *job, int arg)
     return JOBQ_ENDED_DONE;
 }
 
+/* Leaves SIGURG ignored and blocked behind. */
+static int do_mutes(jobq_job *job, int arg)
+{
+    sigset_t urgent;
+
+    (void)job;
+    signal(SIGURG, SIG_IGN);
+    sigemptyset(&urgent);
+    sigaddset(&urgent, SIGURG);
+    sigprocmask(SIG_BLOCK, &urgent, NULL);
+    pause_ms(arg);
+    return JOBQ_ENDED_DONE;
+}
+
 static const struct {
     const char *name;
     int (*run)(jobq_job *job, int arg);
 } handlers[] = {
-    {"note", do_note},   {"nap", do_nap},       {"sleepy", do_sleepy},   {"deaf", do_deaf},   {"stubborn", do_stubborn},
-    {"exit", do_exit},   {"crash", do_crash},   {"fail", do_fail},       {"forks", do_forks}, {"closes", do_closes},
-    {"program", do_program}, {"stops", do_stops}, {"grow", do_grow}, {"body", do_body},
+    {"note", do_note},         {"nap", do_nap},       {"sleepy", do_sleepy},   {"deaf", do_deaf},
+    {"stubborn", do_stubborn}, {"exit", do_exit},     {"crash", do_crash},     {"fail", do_fail},
+    {"forks", do_forks},       {"closes", do_closes}, {"program", do_program}, {"stops", do_stops},
+    {"grow", do_grow},         {"body", do_body},     {"mutes", do_mutes},
 };
 enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
 
@@ -246,6 +262,14 @@ static int handle(jobq_job *job, void *payload)
     return ending;
 }
 
+/* Of a job named "exit" it takes the listener long. */
+static void hear(const char *name, const jobq_job *job)
+{
+    note("event", name, jobq_job_id(job));
+    if (strcmp(jobq_job_name(job, NULL), "exit") == 0)
+        pause_ms(60000);
+}
+
 /* The loop over the step API, for the events that jobq_worker_run does not pass on. */
 static int run_with_events(jobq_worker *worker)
 {
@@ -259,7 +283,7 @@ static int run_with_events(jobq_worker *worker)
         if (rc == JOBQ_STEP_JOB)
             jobq_job_settle(job, (jobq_ending)handle(job, NULL), -1);
         else if ((job = jobq_event_job(event)))
-            note("event", jobq_event_name(event), jobq_job_id(job));
+            hear(jobq_event_name(event), job);
     }
     return jobq_worker_finish(worker);
 }
@@ -296,6 +320,14 @@ static void grow_at_start(void *payload)
         ((volatile char *)p)[i] = 1;
 }
 
+static void retire_at_start(void *payload)
+{
+    static const char text[] = "a listener gave up";
+
+    (void)payload;
+    jobq_worker_retire(running_worker, text, sizeof(text) - 1);
+}
+
 static bool is_mode(const pool *p, const char *mode)
 {
     return p->start_mode && strcmp(p->start_mode, mode) == 0;
@@ -315,7 +347,10 @@ static void (*at_start(const pool *p))(void *payload)
     static const struct {
         const char *mode;
         void (*run)(void *payload);
-    } rows[] = {{"exit", exit_at_start}, {"fat", grow_at_start}, {"slow", linger_at_start}};
+    } rows[] = {{"exit", exit_at_start},
+                {"fat", grow_at_start},
+                {"slow", linger_at_start},
+                {"retire", retire_at_start}};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (is_mode(p, rows[i].mode))
@@ -573,8 +608,10 @@ const char *pool_job(pool *p, const char *id)
 
     if (jobq_queue_find(p->queue, id, strlen(id), &info) < 0)
         return "gone";
-    snprintf(text, sizeof(text), "%s %lld %lld %lld", jobq_state_word((jobq_state)jobq_info_number(info, JOBQ_INFO_STATE)),
-             (long long)jobq_info_number(info, JOBQ_INFO_FAILURES), (long long)jobq_info_number(info, JOBQ_INFO_CRASHES),
+    snprintf(text, sizeof(text), "%s %lld %lld %lld",
+             jobq_state_word((jobq_state)jobq_info_number(info, JOBQ_INFO_STATE)),
+             (long long)jobq_info_number(info, JOBQ_INFO_FAILURES),
+             (long long)jobq_info_number(info, JOBQ_INFO_CRASHES),
              (long long)jobq_info_number(info, JOBQ_INFO_DELIVERIES));
     jobq_info_free(info);
     return text;
@@ -606,7 +643,8 @@ static size_t find_processes(pool *p, bool want_dispatcher, pid_t *out, size_t m
         snprintf(path, sizeof(path), "/proc/%.20s/stat", entry->d_name);
         if (atoi(entry->d_name) <= 0 || !(f = fopen(path, "r")))
             continue;
-        if (fscanf(f, "%d (%*[^)]) %c %d %d", &pid, &state, &parent, &group) == 4 && parent == p->pid && state != 'Z') {
+        if (fscanf(f, "%d (%*[^)]) %c %d %d", &pid, &state, &parent, &group) == 4 &&
+            parent == p->pid && state != 'Z') {
             remember(p, pid);
             if ((group == p->pid) == want_dispatcher && n < max)
                 out[n++] = pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker in a process of its own, on a SQLite file, with C handlers that do good and bad things. What they
- * really did stands in a ledger outside of the store.
+ * A worker in a process of its own, on a SQLite file, with C handlers that do good and bad things.
+ * What they really did stands in a ledger outside of the store.
  */
 #ifndef JOBQ_TESTS_PROCESS_POOL_H
 #define JOBQ_TESTS_PROCESS_POOL_H
@@ -18,11 +18,12 @@
 
 typedef struct {
     char db[256], ledger[256], output[256];
-    jobq_queue *queue;   /* the test's own handle */
-    pid_t pid;           /* the master; leads a process group of its own */
-    pid_t known[64];     /* every process of the pool seen so far */
+    jobq_queue *queue; /* the test's own handle */
+    pid_t pid;         /* the master; leads a process group of its own */
+    pid_t known[64];   /* every process of the pool seen so far */
     size_t known_count;
-    const char *start_mode; /* "exit", "fat", "slow": children at their start; "ignore-hup"; "listen"; NULL */
+    /* "exit", "fat", "slow", "retire": children at their start; "ignore-hup"; "listen"; NULL */
+    const char *start_mode;
 } pool;
 
 /* A fresh store. */
@@ -30,7 +31,8 @@ void pool_open(pool *p);
 /* Kills what is left of the worker and closes the store. */
 void pool_close(pool *p);
 
-/* Pushes a job; options as text: "timeout=0.5 tries=1". The id is borrowed until the next push. Names:
+/* Pushes a job; options as text: "timeout=0.5 tries=1". The id is borrowed until the next push.
+ * Names:
  *   note            does nothing
  *   nap MS          sleeps politely: gives in to an interrupt (ends timed_out or stopped)
  *   sleepy S        one sleep(S); an interrupt ends it
@@ -42,6 +44,7 @@ void pool_close(pool *p);
  *   program MS      starts `sleep` as a process of its own and naps
  *   grow MB         keeps so much memory
  *   body N          was pushed with a body of N bytes and compares it
+ *   mutes MS        leaves SIGURG ignored and blocked, and takes so long
  *   stops           asks the whole worker to stop
  * The ledger gets "begin NAME ID PID" and, when the handler comes through, "end NAME ID PID". */
 const char *pool_push(pool *p, const char *name, int arg, const char *options);
@@ -54,17 +57,18 @@ int pool_wait(pool *p, int seconds);
 int pool_run(pool *p, const char *options); /* both */
 void pool_signal(pool *p, int number);
 
-int pool_ledger(const pool *p, const char *prefix);   /* lines that start so */
-bool pool_said(const pool *p, const char *text);      /* stdout or stderr contains it */
-void pool_show(const pool *p);                        /* output and ledger, for failures */
-int64_t pool_stat(pool *p, jobq_stat which); /* of queue "default" */
+int pool_ledger(const pool *p, const char *prefix); /* lines that start so */
+bool pool_said(const pool *p, const char *text);    /* stdout or stderr contains it */
+void pool_show(const pool *p);                      /* output and ledger, for failures */
+int64_t pool_stat(pool *p, jobq_stat which);        /* of queue "default" */
 /* "state failures crashes deliveries" of one job, "gone" when it is no more. Borrowed. */
 const char *pool_job(pool *p, const char *id);
 
-pid_t pool_dispatcher(pool *p);            /* 0 = none now */
+pid_t pool_dispatcher(pool *p); /* 0 = none now */
 size_t pool_children(pool *p, pid_t *out, size_t max);
-pid_t pool_runner(const pool *p, const char *prefix); /* pid in the first ledger line that starts so; 0 = none */
-int pool_runners(const pool *p, const char *prefix);  /* different pids in such lines */
-bool pool_is_all_gone(const pool *p);      /* every process ever seen has ended */
+/* pid in the first ledger line that starts so; 0 = none */
+pid_t pool_runner(const pool *p, const char *prefix);
+int pool_runners(const pool *p, const char *prefix); /* different pids in such lines */
+bool pool_is_all_gone(const pool *p);                /* every process ever seen has ended */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events that are decided outside of the child that ran the job (rule M1): they reach the next free child
- * once, with the job and what is known, also for a job that took its process with it.
+ * Events that are decided outside of the child that ran the job (rule M1): they reach the next free
+ * child once, with the job and what is known, also for a job that took its process with it.
  */
 #include "harness/harness.h"
 
@@ -25,7 +25,8 @@ static int set_up(void **state)
     static fixture f;
     static int n;
 
-    snprintf(f.dsn, sizeof(f.dsn), "sqlite:%s/events-%d.db?synchronous=normal", jobq_test_folder(), ++n);
+    snprintf(f.dsn, sizeof(f.dsn), "sqlite:%s/events-%d.db?synchronous=normal", jobq_test_folder(),
+             ++n);
     snprintf(f.ledger, sizeof(f.ledger), "%s/events-%d.ledger", jobq_test_folder(), n);
     f.fd = open(f.ledger, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     assert_true(f.fd >= 0);
@@ -76,7 +77,8 @@ static void note_event(const fixture *f, const jobq_event *event)
 {
     char line[512];
     int n = snprintf(line, sizeof(line), "%s %s attempt %s: %s\n", jobq_event_name(event),
-                     jobq_job_name(jobq_event_job((jobq_event *)(uintptr_t)event), NULL), datum(event, "attempt"), datum(event, "message"));
+                     jobq_job_name(jobq_event_job((jobq_event *)(uintptr_t)event), NULL),
+                     datum(event, "attempt"), datum(event, "message"));
 
     if (write(f->fd, line, (size_t)n) != n)
         abort();
@@ -96,7 +98,8 @@ static int be_worker(fixture *f, const char *processes)
     jobq_worker_new(f->queue, conf, &worker);
     jobq_worker_handle(worker, "fail", 4, 1, NULL);
     jobq_worker_handle(worker, "crash", 5, 1, NULL);
-    for (const char *const *name = (const char *const[]){"job.retrying", "job.crashed", NULL}; *name; name++)
+    for (const char *const *name = (const char *const[]){"job.retrying", "job.crashed", NULL};
+         *name; name++)
         jobq_worker_listen(worker, *name);
     if (jobq_worker_start(worker, NULL, 0, NULL, &code) == JOBQ_ROLE_MASTER)
         return code;

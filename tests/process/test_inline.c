@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inline mode: the worker in the calling process (rules D3, D4, E, F3, G3, G8, I1) on the reference store.
- * The clock is moved, never waited for.
+ * Inline mode: the worker in the calling process (rules D3, D4, E, F3, G3, G8, I1) on the reference
+ * store. The clock is moved, never waited for.
  */
 #include "harness/harness.h"
 
@@ -80,7 +80,8 @@ static void start(fixture *f)
 {
     int code = -1;
 
-    assert_int_equal(assert_ok(jobq_worker_start(f->worker, NULL, 0, NULL, &code)), JOBQ_ROLE_INLINE);
+    assert_int_equal(assert_ok(jobq_worker_start(f->worker, NULL, 0, NULL, &code)),
+                     JOBQ_ROLE_INLINE);
 }
 
 static jobq_job *next_job(fixture *f)
@@ -114,7 +115,10 @@ static const char *reason_of(fixture *f, const char *id)
     jobq_info *info = NULL;
 
     assert_ok(jobq_queue_find(f->queue, id, strlen(id), &info));
-    snprintf(reason, sizeof(reason), "%s", jobq_info_text(info, JOBQ_INFO_REASON, NULL) ? jobq_info_text(info, JOBQ_INFO_REASON, NULL) : "");
+    snprintf(reason, sizeof(reason), "%s",
+             jobq_info_text(info, JOBQ_INFO_REASON, NULL)
+                 ? jobq_info_text(info, JOBQ_INFO_REASON, NULL)
+                 : "");
     jobq_info_free(info);
     return reason;
 }
@@ -306,7 +310,8 @@ static void time_limit_interrupts(void **state)
     assert_string_equal(reason_of(f, f->id), "timed_out");
 }
 
-/* Rule H1: the first TERM lets the job finish, the second ends it; stopped is given back uncounted. */
+/* Rule H1: the first TERM lets the job finish, the second ends it; stopped is given back
+ * uncounted. */
 static void second_term_stops(void **state)
 {
     fixture *f = *state;
@@ -429,10 +434,10 @@ static void events_arrive(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(done_is_gone),         TEST(fails_until_dead),         TEST(release_is_free),
-        TEST(expired_never_starts), TEST(unknown_names_wait),       TEST(fatal_is_settled_at_once),
-        TEST(left_without_a_word),  TEST(time_limit_interrupts),    TEST(second_term_stops),
-        TEST(signal_ends_the_wait), TEST(lease_covers_the_limit),   TEST(one_at_a_time),
+        TEST(done_is_gone),         TEST(fails_until_dead),       TEST(release_is_free),
+        TEST(expired_never_starts), TEST(unknown_names_wait),     TEST(fatal_is_settled_at_once),
+        TEST(left_without_a_word),  TEST(time_limit_interrupts),  TEST(second_term_stops),
+        TEST(signal_ends_the_wait), TEST(lease_covers_the_limit), TEST(one_at_a_time),
         TEST(events_arrive),
     };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kill -9 of each kind of process, and handlers that take their own down: exactly the running job is blamed,
- * nothing is lost, nothing runs twice (rules C5, D4, D5, D7, H3; cases B052, B072, B074).
+ * Kill -9 of each kind of process, and handlers that take their own down: exactly the running job
+ * is blamed, nothing is lost, nothing runs twice (rules C5, D4, D5, D7, H3; cases B052, B072,
+ * B074).
  */
 #include "process/pool.h"
 
@@ -142,8 +143,8 @@ static void test_master_killed(void **state)
     wait_until(pool_is_all_gone(p), 10);
 }
 
-/* Kills at random, of children and of the dispatcher: every job comes through, and only as many begin again
- * as were hit. */
+/* Kills at random, of children and of the dispatcher: every job comes through, and only as many
+ * begin again as were hit. */
 static void test_random_kills(void **state)
 {
     pool *p = *state;
@@ -259,6 +260,63 @@ static void test_handler_closes(void **state)
     fclose(f);
 }
 
+/* Rule D7: a handler that takes the soft stop's signal away does it to itself only. */
+static void test_handler_mutes(void **state)
+{
+    pool *p = *state;
+    char id[129];
+
+    pool_push(p, "mutes", 20, NULL);
+    strcpy(id, pool_push(p, "sleepy", 60, "timeout=0.3 timeout_grace=20 backoff=100"));
+    assert_int_equal(pool_run(p, "processes=1 stop_when_empty=1"), 0);
+    assert_int_equal(pool_ledger(p, "end mutes"), 1);
+    assert_int_equal(pool_runners(p, "begin"), 1); /* no other child was needed */
+    assert_string_equal(pool_job(p, id), "delayed 1 0 1");
+    assert_true(pool_said(p, "Timed out: sleepy"));
+    assert_false(pool_said(p, "was killed"));
+}
+
+/* Rule C5: what a child does not begin runs elsewhere, whatever keeps the child (stopped from outside
+ * here): within 50 ms of being noticed. */
+static void test_idle_child_stopped(void **state)
+{
+    pool *p = *state;
+    pid_t children[8];
+
+    pool_start(p, "processes=2");
+    wait_until(pool_children(p, children, 8) == 2, 10);
+    pool_push_many(p, "note", 0, NULL, 10);
+    wait_until(pool_ledger(p, "end note") == 10, 10);
+    assert_int_equal(kill(children[0], SIGSTOP), 0);
+    pool_push_many(p, "note", 0, NULL, 10);
+    wait_until(pool_ledger(p, "end note") == 20, 10);
+    pool_push_many(p, "note", 0, "tries=1", 5);
+    wait_until(pool_ledger(p, "end note") == 25, 10);
+    assert_int_equal(kill(children[0], SIGCONT), 0);
+    pool_push_many(p, "nap", 200, NULL, 6);
+    wait_until(pool_runners(p, "begin nap") == 2, 20); /* it serves again */
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 20), 0);
+    assert_int_equal(pool_ledger(p, "begin note"), 25);
+}
+
+/* Rules M1, C5, H1: a listener that takes long holds up no job, and no end for longer than patience. */
+static void test_slow_listener(void **state)
+{
+    pool *p = *state;
+
+    p->start_mode = "listen";
+    pool_push(p, "exit", 3, "backoff=100");
+    pool_start(p, "processes=1 timeout_grace=1");
+    wait_until(pool_ledger(p, "event job.retrying") == 1, 20);
+    pool_push_many(p, "note", 0, NULL, 10);
+    wait_until(pool_stat(p, JOBQ_STAT_RESERVED) > 0 || pool_stat(p, JOBQ_STAT_READY) == 10, 10);
+    wait_until(pool_stat(p, JOBQ_STAT_READY) == 10, 10); /* for other workers */
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 8), 0);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 10);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -276,6 +334,9 @@ int main(void)
         TEST(test_random_kills),
         TEST(test_handler_forks),
         TEST(test_handler_closes),
+        TEST(test_handler_mutes),
+        TEST(test_idle_child_stopped),
+        TEST(test_slow_listener),
     };
 
     return cmocka_run_group_tests_name("process/kill", tests, NULL, NULL);

@@ -121,8 +121,13 @@ static void test_all_overrun(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_soft),      TEST(test_hard),           TEST(test_swallowed), TEST(test_finished_within_grace),
-        TEST(test_group_is_killed), TEST(test_fail_on_timeout), TEST(test_all_overrun),
+        TEST(test_soft),
+        TEST(test_hard),
+        TEST(test_swallowed),
+        TEST(test_finished_within_grace),
+        TEST(test_group_is_killed),
+        TEST(test_fail_on_timeout),
+        TEST(test_all_overrun),
     };
 
     return cmocka_run_group_tests_name("process/limits", tests, NULL, NULL);

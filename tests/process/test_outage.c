@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The store is away or somebody else's: rules K1, K2, D6, J1; and what the dispatcher does with a child that
- * is free (C5), with what it holds while paused (H2) and with large bodies.
+ * The store is away or somebody else's: rules K1, K2, D6, J1; and what the dispatcher does with a
+ * child that is free (C5), with what it holds while paused (H2) and with large bodies.
  */
 #include "process/pool.h"
 
@@ -56,7 +56,32 @@ static void test_results_survive_an_outage(void **state)
     assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
 }
 
-/* Rule K1: given up after so many failures, exit 1; lost results are said and come back by lease. */
+static void break_store(const pool *p)
+{
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open(p->db, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    assert_int_equal(sqlite3_exec(db, "DROP TABLE jobqueue_ready", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* Rule K1: a store that renews leases but hands out nothing is unreadable: with a short lease there is
+ * a renewal between any two attempts. */
+static void test_renewals_are_no_comfort(void **state)
+{
+    pool *p = *state;
+
+    pool_push_many(p, "nap", 5, NULL, 500);
+    pool_start(p, "processes=2 max_reserve_failures=3 lease=1");
+    wait_until(pool_ledger(p, "end nap") >= 4, 10);
+    break_store(p);
+    assert_int_equal(pool_wait(p, 60), 1);
+    assert_true(pool_said(p, "Stopping: the queue has been unreadable 3 times running"));
+}
+
+/* Rule K1: given up after so many failures, exit 1; lost results are said and come back by
+ * lease. */
 static void test_gives_up(void **state)
 {
     pool *p = *state;
@@ -147,7 +172,8 @@ static void test_dispatcher_killed_under_load(void **state)
     for (int i = 1; i <= 5; i++) {
         pid_t dispatcher = 0;
 
-        wait_until(pool_ledger(p, "end note") >= i * 1000 || pool_ledger(p, "end note") == 8000, 20);
+        wait_until(pool_ledger(p, "end note") >= i * 1000 || pool_ledger(p, "end note") == 8000,
+                   20);
         wait_until((dispatcher = pool_dispatcher(p)) != 0, 10);
         kill(dispatcher, SIGKILL);
     }
@@ -166,7 +192,8 @@ static pid_t stop_dispatcher(pool *p)
     return dispatcher;
 }
 
-/* Rules C3, C5, C11: a worker that slept through its lease loses its jobs; its result is refused. */
+/* Rules C3, C5, C11: a worker that slept through its lease loses its jobs; its result is
+ * refused. */
 static void test_lease_lost(void **state)
 {
     pool *p = *state;
@@ -240,8 +267,17 @@ static void test_pause_gives_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_results_survive_an_outage), TEST(test_gives_up), TEST(test_term_while_away), TEST(test_short_beside_long),
-        TEST(test_nothing_hoarded_behind_long), TEST(test_last_tries), TEST(test_dispatcher_killed_under_load), TEST(test_lease_lost), TEST(test_pause_gives_back), TEST(test_file_replaced),
+        TEST(test_results_survive_an_outage),
+        TEST(test_gives_up),
+        TEST(test_renewals_are_no_comfort),
+        TEST(test_term_while_away),
+        TEST(test_short_beside_long),
+        TEST(test_nothing_hoarded_behind_long),
+        TEST(test_last_tries),
+        TEST(test_dispatcher_killed_under_load),
+        TEST(test_lease_lost),
+        TEST(test_pause_gives_back),
+        TEST(test_file_replaced),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

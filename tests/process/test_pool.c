@@ -121,7 +121,8 @@ static void test_recycle_memory(void **state)
     assert_int_equal(pool_stat(p, JOBQ_STAT_DEAD), 0);
 }
 
-/* Rule A5: small bodies travel in the ring, large ones by the slot's area; both arrive as they were. */
+/* Rule A5: small bodies travel in the ring, large ones by the slot's area; both arrive as they
+ * were. */
 static void test_bodies(void **state)
 {
     static const int sizes[] = {3, 100, 65535, 65536, 65537, 70000, 300000, 1000000};
@@ -137,8 +138,8 @@ static void test_bodies(void **state)
     assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
 }
 
-/* A job on its last try waits for an idle child; one that waited too long behind a long job goes back to the
- * store and must come out again when the child is free. */
+/* A job on its last try waits for an idle child; one that waited too long behind a long job goes
+ * back to the store and must come out again when the child is free. */
 static void test_last_try_behind_long_job(void **state)
 {
     pool *p = *state;
@@ -165,6 +166,18 @@ static void test_no_child_survives(void **state)
     assert_true(pool_is_all_gone(p));
 }
 
+/* Rule G7: nor does one that asks to be replaced at its start, again and again. */
+static void test_retired_at_start(void **state)
+{
+    pool *p = *state;
+
+    p->start_mode = "retire";
+    pool_push(p, "note", 0, NULL);
+    assert_int_equal(pool_run(p, "processes=2"), 1);
+    assert_true(pool_said(p, "error: no child survives its start: a listener gave up"));
+    assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 1);
+}
+
 /* Rule G1: over its memory before its first job is an error of the start. */
 static void test_memory_at_start(void **state)
 {
@@ -175,7 +188,8 @@ static void test_memory_at_start(void **state)
     assert_true(pool_said(p, "MB of private memory before its first job; memory allows 10"));
 }
 
-/* Case B083, rule G5: a handler asks through the API; it and its neighbours finish, nothing more begins. */
+/* Case B083, rule G5: a handler asks through the API; it and its neighbours finish, nothing more
+ * begins. */
 static void test_stop_from_handler(void **state)
 {
     pool *p = *state;
@@ -217,9 +231,22 @@ static void test_second_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_every_job_once),    TEST(test_once),         TEST(test_once_waits_for_none), TEST(test_max_jobs_exact),
-        TEST(test_max_time),          TEST(test_recycle),      TEST(test_recycle_time),        TEST(test_recycle_memory), TEST(test_bodies), TEST(test_last_try_behind_long_job),       TEST(test_no_child_survives),
-        TEST(test_memory_at_start),   TEST(test_stop_from_handler), TEST(test_open_file_refused), TEST(test_second_run),
+        TEST(test_every_job_once),
+        TEST(test_once),
+        TEST(test_once_waits_for_none),
+        TEST(test_max_jobs_exact),
+        TEST(test_max_time),
+        TEST(test_recycle),
+        TEST(test_recycle_time),
+        TEST(test_recycle_memory),
+        TEST(test_bodies),
+        TEST(test_last_try_behind_long_job),
+        TEST(test_no_child_survives),
+        TEST(test_retired_at_start),
+        TEST(test_memory_at_start),
+        TEST(test_stop_from_handler),
+        TEST(test_open_file_refused),
+        TEST(test_second_run),
     };
 
     return cmocka_run_group_tests_name("process/pool", tests, NULL, NULL);

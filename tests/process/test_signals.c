@@ -125,8 +125,8 @@ static void test_drain(void **state)
     assert_int_equal(strncmp(pool_job(p, deaf), "ready 0 0", 9), 0);
 }
 
-/* Case B085: everybody in the pool gets TERM, several times even; the result is as if only the master did,
- * and a program that a handler started is not touched by us. */
+/* Case B085: everybody in the pool gets TERM, several times even; the result is as if only the
+ * master did, and a program that a handler started is not touched by us. */
 static void test_everybody(void **state)
 {
     pool *p = *state;
@@ -228,7 +228,8 @@ static void test_restored(void **state)
     sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
-/* Rule D7: what a handler forked is no part of the worker: a signal does to it what it does to anybody. */
+/* Rule D7: what a handler forked is no part of the worker: a signal does to it what it does to
+ * anybody. */
 static void test_forked_by_handler(void **state)
 {
     pid_t pid;
@@ -251,10 +252,15 @@ static void test_forked_by_handler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_restored), cmocka_unit_test(test_forked_by_handler),
-        cmocka_unit_test(test_idle),     TEST(test_during_job), TEST(test_prefetched_are_given_back),
-        TEST(test_twice),                TEST(test_drain),
-        TEST(test_everybody),            TEST(test_pause_and_show),
+        cmocka_unit_test(test_restored),
+        cmocka_unit_test(test_forked_by_handler),
+        cmocka_unit_test(test_idle),
+        TEST(test_during_job),
+        TEST(test_prefetched_are_given_back),
+        TEST(test_twice),
+        TEST(test_drain),
+        TEST(test_everybody),
+        TEST(test_pause_and_show),
         TEST(test_nohup),
     };
 

@@ -32,8 +32,9 @@ configure_tree() {
 
 make_targets() {
     configure_tree
-    make -C "$BUILD" -q "$@" >/dev/null 2>&1 </dev/null ||
-        step "building $*" "$BUILD/logs/make-$1.log" make -C "$BUILD" -j"$(nproc)" "$@"
+    cd "$BUILD"   # make -C would go by the folder's real name, see plain_name
+    make -q "$@" >/dev/null 2>&1 </dev/null ||
+        step "building $*" "$BUILD/logs/make-$1.log" make -j"$(nproc)" "$@"
 }
 
 build_target() { locked make_targets "$@"; }

@@ -21,6 +21,23 @@ step() {
     die "failed: $text (all of it: $log)"
 }
 
+# plain_name FOLDER: the folder, or a link to it when its path has a blank or another character that configure, phpize
+# or LD_LIBRARY_PATH cannot take. The link's name stands in build/, since what is built refers to it; when the link
+# is gone or the folder has moved, everything is built anew.
+plain_name() {
+    local link noted=$1/build/.link
+    [[ $1 == *[[:space:]\"\#\$\&\'\`\\:\;]* ]] || { echo "$1"; return; }
+    link=$(cat "$noted" 2>/dev/null || true)
+    if [ -z "$link" ] || [ "$(readlink "$link")" != "$1" ]; then
+        rm -rf "$1/build"
+        mkdir -p "$1/build"
+        link=$(mktemp -d)/jobqueue
+        ln -s "$1" "$link"
+        echo "$link" >"$noted"
+    fi
+    echo "$link"
+}
+
 # nearest WORD CANDIDATE...: the candidate with the smallest edit distance
 nearest() {
     local word=$1

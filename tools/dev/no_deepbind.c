@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded by ./dev asan: PHP opens its extensions with RTLD_DEEPBIND, which a sanitizer's runtime refuses.
+ * Preloaded by ./dev asan: PHP opens its extensions with RTLD_DEEPBIND, which a sanitizer's runtime
+ * refuses.
  */
 #include <dlfcn.h>
 

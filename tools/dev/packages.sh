@@ -8,6 +8,7 @@ declare -A PACKAGES=(
     [test]='libcmocka-dev sqlite3 psmisc php8.2-sqlite3 universal-ctags pmccabe'
     [lint]='clang-format clang-tidy cppcheck shellcheck'
     [valgrind]='valgrind'
+    [bench]='strace sqlite3'
     [fuzz]='clang libclang-rt-14-dev'
 )
 

@@ -70,7 +70,7 @@ run_suites() {
     mkdir -p "$BUILD/logs"
     build_all
     build_target check-programs
-    build_target examples
+    build_target example-programs
     # Two runs in one folder would write the same logs.
     exec 8>"$BUILD/.suites"
     flock -n 8 || { note "another run of the suites is under way, waiting for it"; flock 8; }

@@ -16,7 +16,7 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-enum { MIN_LIBRARY = 3035000, MAX_BATCH = 4096, CHECKPOINT_FRAMES = 1000 };
+enum { MIN_LIBRARY = 3035000, MAX_BATCH = 4096, CHECKPOINT_FRAMES = 2000 };
 #define MAX_BODY ((size_t)64 << 20)
 
 static const char pragmas[] = "PRAGMA cache_size=-4000;"
@@ -143,7 +143,7 @@ static int checkpoint(void *payload, sqlite3 *db, const char *name, int frames)
 {
     const sqlite_store *store = payload;
 
-    if (frames >= (store->hurried ? 4 * CHECKPOINT_FRAMES : CHECKPOINT_FRAMES))
+    if (frames >= (store->hurried ? 2 * CHECKPOINT_FRAMES : CHECKPOINT_FRAMES))
         sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return SQLITE_OK; /* the commit stands; a checkpoint that could not be is tried again */
 }

@@ -44,7 +44,8 @@ static int check_file_system(const sqlite_store *store)
     const char *name;
 
     if (statfs(store->folder, &fs) != 0) {
-        bool missing = errno == ENOENT || errno == ENOTDIR; /* a wrong path: waiting will not help */
+        /* a wrong path: waiting will not help */
+        bool missing = errno == ENOENT || errno == ENOTDIR;
 
         return jobq__sqlite_refuse(JOBQ_ECONNECT, missing ? JOBQ__FATAL : JOBQ__RETRYABLE, errno,
                                    store, missing ? "the folder does not exist" : strerror(errno));

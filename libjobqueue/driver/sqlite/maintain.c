@@ -240,7 +240,8 @@ static int maintain(sqlite_store *store, jobq_maintenance *m)
     rc = jobq__sqlite_next_due(store, m->take_back, 0, m->now_ms, &m->next_due_ms);
     if (rc < 0 || m->next_due_ms == 0 || m->next_due_ms > m->now_ms)
         return rc;
-    rc = jobq__sqlite_begin(store);
+    /* All of it would be found due again if it were lost: nobody waits for the disk. */
+    rc = jobq__sqlite_begin_hurried(store, false);
     return rc < 0 ? rc : jobq__sqlite_finish(store, run_maintenance(store, m));
 }
 

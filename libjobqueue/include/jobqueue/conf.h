@@ -42,8 +42,11 @@ JOBQ_API int jobq_conf_set(jobq_conf *conf, const char *name, const char *value,
 JOBQ_API int jobq_conf_set_int(jobq_conf *conf, const char *name, int64_t value);
 JOBQ_API int jobq_conf_set_double(jobq_conf *conf, const char *name, double value);
 JOBQ_API int jobq_conf_set_bool(jobq_conf *conf, const char *name, bool value);
-/* backoff = a list of seconds; dont_retry, queues = a list of names: appends one element. */
+/* backoff = a list of seconds; dont_retry = a list of names: appends one element. */
 JOBQ_API int jobq_conf_add(jobq_conf *conf, const char *name, const char *value, size_t n);
+
+/* Is that a name that may stand here? 0, or JOBQ_ECONF as jobq_conf_set would say it. @since 0.1 */
+JOBQ_API int jobq_conf_check(jobq_conf *conf, const char *name);
 
 /* Copies what `over` sets over what `conf` has. Scopes must be equal. */
 JOBQ_API int jobq_conf_merge(jobq_conf *conf, const jobq_conf *over);

@@ -12,7 +12,7 @@ JOBQ_BEGIN_DECLS
 
 typedef struct jobq_job jobq_job;
 
-/* How an attempt ended. The words (jobq_ending_word) stand in histories and events. */
+/* How an attempt ended. */
 #define JOBQ_ENDING_LIST(X)                                                                       \
     X(JOBQ_ENDED_DONE, "done")                     /* the handler returned */                     \
     X(JOBQ_ENDED_FAILED, "failed")                 /* it threw: a failure */                      \
@@ -32,6 +32,10 @@ typedef struct jobq_job jobq_job;
 #define JOBQ__ENDING_ENUM(name, word) name,
 typedef enum { JOBQ_ENDING_LIST(JOBQ__ENDING_ENUM) JOBQ_ENDINGS } jobq_ending;
 JOBQ_API const char *jobq_ending_word(jobq_ending ending);
+/* What the attempt did, as histories, events and output say it (rule F2): the ending's word, but
+ * "failed" for each that only tells why a failure is final; that is the reason's to say. @since 0.1
+ */
+JOBQ_API const char *jobq_outcome_word(jobq_ending ending);
 
 typedef enum {
     JOBQ_JOB_DELIVERIES,

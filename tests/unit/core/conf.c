@@ -383,6 +383,30 @@ static void has_the_defaults(void **state)
     assert_true(fabs(s.jitter - 0.1) < 1e-9);
 }
 
+/* For values that never come: null in PHP. The name is judged like that of any other. */
+static void checks_names_alone(void **state)
+{
+    static const struct {
+        const char *name, *message;
+    } wrong[] = {
+        {"tiemout", "unknown option \"tiemout\", did you mean \"timeout\"?"},
+        {"delay", "option \"delay\" belongs to push, not to the worker"},
+        {"maxTime", "unknown option \"maxTime\", did you mean \"max_time\"?"},
+    };
+    jobq_conf *conf = jobq_conf_new(W, JOBQ_STYLE_SNAKE);
+
+    (void)state;
+    assert_ok(jobq_conf_check(conf, "timeout"));
+    assert_false(jobq__conf_given(conf, timeout_ms));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_code(jobq_conf_check(conf, wrong[i].name), JOBQ_ECONF);
+        assert_string_equal(jobq_error_message(jobq_error_last()), wrong[i].message);
+    }
+    assert_code(jobq_conf_add(conf, "processes", "2", 1), JOBQ_EINVAL);
+    assert_non_null(strstr(jobq_error_message(jobq_error_last()), "got \"a list\""));
+    jobq_conf_free(conf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +417,7 @@ int main(void)
         cmocka_unit_test(refuses_values),
         cmocka_unit_test(refuses_numbers_of_the_wrong_kind),
         cmocka_unit_test(refuses_names),
+        cmocka_unit_test(checks_names_alone),
         cmocka_unit_test(reads_three_spellings),
         cmocka_unit_test(merges_what_was_given),
         cmocka_unit_test(has_a_sound_table),

@@ -774,10 +774,12 @@ static void push_wins_over_handler_over_worker(void **state)
     assert_int_equal(p.tries, 5);
     assert_ok(jobq_conf_set_int(h, "tries", 7));
     assert_ok(jobq_conf_set_bool(h, "fail_on_timeout", true));
+    assert_ok(jobq_conf_set_double(h, "jitter", 0.5));
     jobq__policy_make(&p, w, h, NULL, 0);
     assert_int_equal(p.tries, 7);
     assert_int_equal(p.max_crashes, 8);
     assert_true(p.fail_on_timeout);
+    assert_true(p.jitter == 0.5);
     jobq__policy_make(&p, w, h, &header, 1000);
     assert_int_equal(p.tries, 9);
     assert_int_equal(p.timeout_ms, 5);

@@ -79,6 +79,7 @@ CHANGE(term_idle, s->stop = JOBQ__DRAIN)
 CHANGE(term_running, s->stop = JOBQ__DRAIN; s->jobs_out = 2; s->room = s->idle_children = 0;
        s->store_empty = false)
 CHANGE(term_held, s->stop = JOBQ__DRAIN; s->held = 4)
+CHANGE(held_alone, s->held = 3; s->room = s->idle_children = 0)
 CHANGE(term_results, s->stop = JOBQ__DRAIN; s->unsettled = 4)
 CHANGE(term_twice, s->stop = JOBQ__HARD; s->jobs_out = 1)
 CHANGE(term_no_maintenance, s->stop = JOBQ__DRAIN; s->jobs_out = 1; s->maintain_at_ms = NOW - 5)
@@ -93,13 +94,21 @@ CHANGE(away_results, s->reserve_failures = 1; s->retry_at_ms = NOW + 700;
        s->unsettled = s->results = 2)
 CHANGE(away_retry, s->reserve_failures = 1; s->retry_at_ms = NOW; s->store_empty = false)
 CHANGE(away_lease, s->reserve_failures = 1; s->retry_at_ms = NOW + 700; s->renew_at_ms = NOW - 1)
+CHANGE(away_renewable, s->reserve_failures = 1; s->retry_at_ms = NOW + 700;
+       s->renew_at_ms = NOW - 1; s->renewable = true)
+CHANGE(away_renewable_soon, s->reserve_failures = 1; s->retry_at_ms = NOW + 700;
+       s->renew_at_ms = NOW + 300; s->renewable = true)
+CHANGE(away_over, s->reserve_failures = 1; s->retry_at_ms = NOW - 700; s->jobs_out = 2;
+       s->room = s->idle_children = 0; s->woken = true)
 CHANGE(away_five, s->reserve_failures = 5; s->retry_at_ms = NOW + 700)
 CHANGE(away_for_ever, s->reserve_failures = 500; s->max_reserve_failures = 0;
        s->retry_at_ms = NOW + 700)
 CHANGE(stopped_away, s->stop = JOBQ__DRAIN; s->reserve_failures = 5; s->retry_at_ms = NOW + 700;
        s->idle_since_ms = NOW)
 CHANGE(stopped_hiccup, s->stop = JOBQ__DRAIN; s->reserve_failures = 1; s->retry_at_ms = NOW + 700;
-       s->idle_since_ms = NOW - 100; s->held = 1)
+       s->idle_since_ms = NOW - 100; s->unsettled = 1)
+CHANGE(stopped_long_wait, s->stop = JOBQ__DRAIN; s->reserve_failures = 3;
+       s->retry_at_ms = NOW + 30000; s->idle_since_ms = NOW - 1000)
 CHANGE(stopped_results, s->stop = JOBQ__DRAIN; s->reserve_failures = 5; s->retry_at_ms = NOW + 700;
        s->unsettled = s->results = 2; s->idle_since_ms = 1)
 CHANGE(stopped_lost, s->stop = JOBQ__DRAIN; s->reserve_failures = 9; s->retry_at_ms = NOW + 700;
@@ -158,7 +167,8 @@ static const step_case cases[] = {
     {"rule H1: TERM takes no more and gives unstarted jobs back",
      term_running,
      {.give_back = true, .wait_ms = 50}},
-    {"rule H1: held jobs go back", term_held, {.give_back = true, .wait_ms = 8000}},
+    {"rule H1: held jobs go back at once", term_held, {.give_back = true}},
+    {"held jobs that no child can take are looked at again", held_alone, {.wait_ms = 50}},
     {"rule H1: results are settled first", term_results, {.exchange = true}},
     {"rule H1: a second TERM waits for the running job, too",
      term_twice,
@@ -166,18 +176,28 @@ static const step_case cases[] = {
     {"no maintenance while stopping", term_no_maintenance, {.give_back = true, .wait_ms = 50}},
     {"the first reason stands", term_limits, {.give_back = true, .wait_ms = 50}},
     {"rule H2: paused takes nothing", paused_idle, {.wait_ms = 8000}},
-    {"rule H2: paused gives unstarted jobs back", paused_held, {.give_back = true, .wait_ms = 50}},
+    {"rule H2: paused gives unstarted jobs back", paused_held, {.give_back = true}},
     {"a paused worker is not out of work", paused_empty, {.wait_ms = 8000}},
     {"rule K1: waits before it tries again", away, {.wait_ms = 700}},
     {"rule D6: results are kept meanwhile", away_results, {.wait_ms = 700}},
     {"rule K1: tries again", away_retry, {.exchange = true, .want = 2}},
     {"no renewal while waiting", away_lease, {.wait_ms = 700}},
+    {"rule C2: but when only reserving fails leases are renewed in time",
+     away_renewable,
+     {.renew = true}},
+    {"rule C2: wakes up for it", away_renewable_soon, {.wait_ms = 300}},
+    {"a row of failures that is over waits for the next call, awake for nothing",
+     away_over,
+     {.wait_ms = 50}},
     {"rule K1: five failures in a row",
      away_five,
      {.stop_reason = JOBQ__STOP_UNREADABLE, .stop_number = 5, .exit_code = 1}},
     {"rule K1: 0 never gives up", away_for_ever, {.wait_ms = 700}},
     {"rule K1: with empty hands it ends at once", stopped_away, {.finished = true}},
-    {"a stop during a hiccup tries once more", stopped_hiccup, {.give_back = true, .wait_ms = 700}},
+    {"a stop during a hiccup tries once more", stopped_hiccup, {.wait_ms = 700}},
+    {"rule H2: a long wait for the store does not hold up the end",
+     stopped_long_wait,
+     {.wait_ms = 4000}},
     {"rule K1: with results in hand it goes on trying", stopped_results, {.wait_ms = 700}},
     {"rule K1, J1: after one more lease they are lost",
      stopped_lost,

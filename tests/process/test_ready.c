@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Alive is not ready (rule G5): the file of `ready_file` exists exactly while the worker is ready.
+ */
+#include "process/pool.h"
+
+static char file[300], options[400];
+
+static int set_up(void **state)
+{
+    static pool p;
+
+    pool_open(&p);
+    snprintf(file, sizeof(file), "%s.ready", p.db);
+    *state = &p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    pool_close(*state);
+    unlink(file);
+    return 0;
+}
+
+static const char *with_file(const char *more)
+{
+    snprintf(options, sizeof(options), "ready_file=%s %s", file, more);
+    return options;
+}
+
+static bool is_there(void)
+{
+    return access(file, F_OK) == 0;
+}
+
+/* Rules G5, H2: gone while paused and while draining. */
+static void test_follows_the_worker(void **state, const char *more)
+{
+    pool *p = *state;
+
+    pool_start(p, with_file(more));
+    wait_until(is_there(), 10);
+    pool_signal(p, SIGUSR2);
+    wait_until(!is_there(), 10);
+    pool_signal(p, SIGCONT);
+    wait_until(is_there(), 10);
+    pool_push(p, "nap", 2000, "");
+    wait_until(pool_ledger(p, "begin nap") == 1, 10);
+    assert_true(is_there());
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 30), 0);
+    assert_false(is_there());
+}
+
+static void test_pool_file(void **state)
+{
+    test_follows_the_worker(state, "processes=1");
+}
+
+static void test_inline_file(void **state)
+{
+    test_follows_the_worker(state, "processes=0");
+}
+
+/* The master takes it away for a dispatcher that was killed; the next one puts it back. */
+static void test_killed_dispatcher(void **state)
+{
+    pool *p = *state;
+    pid_t first;
+
+    pool_start(p, with_file("processes=1"));
+    wait_until(is_there(), 10);
+    first = pool_dispatcher(p);
+    kill(first, SIGKILL);
+    wait_until(pool_dispatcher(p) > 0 && pool_dispatcher(p) != first && is_there(), 20);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 30), 0);
+    assert_false(is_there());
+}
+
+/* Rule H3: the dispatcher outlives a killed master for a moment and cleans up. */
+static void test_killed_master(void **state)
+{
+    pool *p = *state;
+
+    pool_start(p, with_file("processes=1"));
+    wait_until(is_there(), 10);
+    kill(p->pid, SIGKILL);
+    wait_until(!is_there(), 20);
+    assert_int_equal(pool_wait(p, 30), 1000 + SIGKILL);
+}
+
+static void test_refused(void **state)
+{
+    pool *p = *state;
+    jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_WORKER, JOBQ_STYLE_SNAKE);
+    jobq_worker *worker = NULL;
+    int code = -1;
+
+    assert_int_equal(jobq_conf_set(conf, "ready_file", "/no/such/folder/f", 17), 0);
+    assert_int_equal(jobq_worker_new(p->queue, conf, &worker), 0);
+    assert_int_equal(jobq_worker_start(worker, NULL, 0, NULL, &code), JOBQ_EINVAL);
+    assert_non_null(strstr(jobq_error_message(jobq_error_last()), "/no/such/folder/f"));
+    jobq_worker_free(worker);
+    jobq_conf_free(conf);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_pool_file),     TEST(test_inline_file), TEST(test_killed_dispatcher),
+        TEST(test_killed_master), TEST(test_refused),
+    };
+
+    return cmocka_run_group_tests_name("process/ready", tests, NULL, NULL);
+}
