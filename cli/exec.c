@@ -25,18 +25,22 @@ static int fail_with(jobq_job *job, jobq_ending ending, const char *class_name, 
     return ending;
 }
 
-/* "exit status 3: cannot open the door" */
+/* "exit status 3: cannot open the door"; over its time limit that comes first (rule I2). */
 static int fail_with_status(jobq_job *job, const program_end *end, jobq_ending ending)
 {
-    char message[PROGRAM_LINE + 128];
+    char message[PROGRAM_LINE + 192];
     const char *class_name = WIFSIGNALED(end->status) ? "Signal" : "ExitStatus";
-    int n;
+    int n = 0;
 
+    if (ending == JOBQ_ENDED_TIMED_OUT)
+        n = snprintf(message, sizeof(message), "over its time limit of %g s: ",
+                     (double)jobq_job_get(job, JOBQ_JOB_TIMEOUT_MS) / 1000);
     if (WIFSIGNALED(end->status))
-        n = snprintf(message, sizeof(message), "killed by signal %d (%s)", WTERMSIG(end->status),
-                     strsignal(WTERMSIG(end->status)));
+        n += snprintf(message + n, sizeof(message) - (size_t)n, "killed by signal %d (%s)",
+                      WTERMSIG(end->status), strsignal(WTERMSIG(end->status)));
     else
-        n = snprintf(message, sizeof(message), "exit status %d", WEXITSTATUS(end->status));
+        n += snprintf(message + n, sizeof(message) - (size_t)n, "exit status %d",
+                      WEXITSTATUS(end->status));
     if (end->line_n) {
         memcpy(message + n, ": ", 2);
         memcpy(message + n + 2, end->line, end->line_n);

@@ -152,9 +152,8 @@ static void decode_body(void *argument)
     size_t n;
     int format;
     const void *body = jobq_job_body(a->job, &n, &format);
-    a->decoded =
-        php_jobq_decode(format, body, n, jobq_worker_maps_as_objects(a->worker->worker, a->job),
-                        &a->payload);
+    a->decoded = php_jobq_decode(
+        format, body, n, jobq_worker_maps_as_objects(a->worker->worker, a->job), &a->payload);
 }
 
 /* No user code, but a large payload may exhaust the memory: a crash like any other (rule D5). */
@@ -385,11 +384,25 @@ static void settle(php_jobq_attempt *a)
     zval_ptr_dtor(&a->object);
 }
 
+/* set_time_limit() in a handler must not end the next job (rule D7): its clock runs on. */
+static void restore_time_limit(zend_long seconds)
+{
+    if (EG(timeout_seconds) == seconds) {
+        return;
+    }
+    zend_string *name = ZSTR_INIT_LITERAL("max_execution_time", false);
+    zend_string *value = zend_long_to_str(seconds);
+    zend_alter_ini_entry(name, value, PHP_INI_USER, PHP_INI_STAGE_RUNTIME);
+    zend_string_release(value);
+    zend_string_release(name);
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 php_jobq_outcome php_jobq_attempt_run(php_jobq_worker *worker, jobq_job *job)
 {
     php_jobq_attempt a = {.worker = worker, .job = job, .delay_ms = -1, .outer = JQG(attempt)};
+    const zend_long time_limit = EG(timeout_seconds);
     a.output_level = php_output_get_level();
     JQG(attempt) = &a;
     if (decode(&a) && find(&a)) {
@@ -399,6 +412,7 @@ php_jobq_outcome php_jobq_attempt_run(php_jobq_worker *worker, jobq_job *job)
         run_cleanups(&a);
     }
     release(&a);
+    restore_time_limit(time_limit);
     JQG(attempt) = a.outer;
     settle(&a);
     fflush(stdout);

@@ -64,10 +64,16 @@ void php_jobq_bigint_make(zval *out, uint64_t value)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* A memory_limit that was met may come as a pending exception instead of a longjmp. */
+/* Some builds of PHP only note that memory_limit was passed and act on it at the next opcode (or
+ * end the process at twice of it): reading stops here instead. */
+static bool is_over_limit(void)
+{
+    return PG(memory_limit) > 0 && zend_memory_usage(false) > (size_t)PG(memory_limit);
+}
+
 static int next_token(decoder *d, jobq_token *token)
 {
-    if (UNEXPECTED(EG(exception))) {
+    if (UNEXPECTED(zend_atomic_bool_load_ex(&EG(vm_interrupt))) && is_over_limit()) {
         return JOBQ_ENOMEM;
     }
     int rc = jobq_reader_next(d->reader, token);
@@ -220,8 +226,14 @@ int php_jobq_decode(int format, const void *p, size_t n, bool maps_as_objects, z
         rc = jobq_reader_next(d.reader, &token); /* 0: read whole, nothing trails */
     }
     if (rc < 0) {
+        const bool over = rc == JOBQ_ENOMEM && is_over_limit();
         zval_ptr_dtor(out);
         ZVAL_NULL(out);
+        if (over) {
+            zend_error_noreturn(
+                E_ERROR, "Allowed memory size of " ZEND_LONG_FMT " bytes exhausted (by a payload)",
+                PG(memory_limit));
+        }
     }
     return rc;
 }

@@ -15,7 +15,7 @@
 
 #include "util/error.h"
 
-enum { HANDOUTS_PER_PROCESS = 512, HANDOUTS_MIN = 64 };
+enum { HANDOUTS_PER_PROCESS = 1024, HANDOUTS_MIN = 64 };
 
 static size_t whole_pages(size_t n)
 {

@@ -19,6 +19,7 @@ file_put_contents($bootstrap = dirname(substr($dsn, 9)) . '/bootstrap.php', '<?p
 $queue->push('hello', 'again');
 var_dump(Console::run(['app', 'work', "--bootstrap=$bootstrap", '--once']));
 print_r(array_slice(noted($dsn), 2));
+var_dump(Console::run(['app', 'work', '--bootstrap=' . __DIR__, '--once']));
 refused(fn () => Console::run([5]));
 var_dump(Console::run(['app', 'ping', "--dsn=$dsn", '--quiet']));
 ?>
@@ -34,5 +35,6 @@ Array
 (
     [0] => bootstrap again
 )
+%Aint(2)
 TypeError: argv: a list of strings without NUL bytes is expected
 %Aint(0)

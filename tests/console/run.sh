@@ -358,7 +358,7 @@ END
 run push slow --id=slow-1
 work ./slow --tries=1 --timeout=0.5
 run show slow-1 --json
-expect 'exec: TERM at the time limit (rule I1)' 0 out '"reason":"timed_out"' out 'stopped'
+expect 'exec: TERM at the time limit (rules I1, I2)' 0 out '"reason":"timed_out"' out 'over its time limit of 0.5 s: exit status 9: stopped'
 program stubborn <<'END'
 trap '' TERM
 echo $$ >"$OUT.pid"; i=0; while [ $i -lt 600 ]; do sleep 0.05; i=$((i + 1)); done
@@ -369,7 +369,7 @@ work ./stubborn --tries=1 --timeout=0.5 --timeout-grace=0.5
 report "$([ $((SECONDS - began)) -lt 20 ] && echo 1)" 'exec: killed after the grace (rule I1)' "took $((SECONDS - began)) s"
 report "$(ends "$(cat "$OUT.pid")")" 'exec: with nothing left behind' 'the program is still there'
 run show stubborn-1 --json
-expect 'exec: and recorded as timed out (rule I2)' 0 out '"reason":"timed_out"'
+expect 'exec: and recorded as timed out, after how long (rule I2)' 0 out '"reason":"timed_out"' out 'over its time limit of '
 
 rm -f "$OUT.began"
 run push slow --id=slow-2

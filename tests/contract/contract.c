@@ -232,7 +232,7 @@ static void test_push_refuses_bad_arguments(void **state)
     assert_code(jobq__store_push(store, &item, 1), JOBQ_ELIMIT);
 }
 
-/* cases B141, B025: names with colons, braces and any script; bodies with NUL and of a mebibyte. */
+/* cases B004, B141: names with colons, braces and any script; bodies with NUL and of a mebibyte. */
 static void test_b141_names_do_not_collide(void **state)
 {
     static const char *const queues[] = {

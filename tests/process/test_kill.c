@@ -267,8 +267,8 @@ static void test_handler_mutes(void **state)
     char id[129];
 
     pool_push(p, "mutes", 20, NULL);
-    strcpy(id, pool_push(p, "sleepy", 60, "timeout=0.3 timeout_grace=20 backoff=100"));
-    assert_int_equal(pool_run(p, "processes=1 stop_when_empty=1"), 0);
+    strcpy(id, pool_push(p, "sleepy", 60, "timeout=0.3 backoff=100"));
+    assert_int_equal(pool_run(p, "processes=1 timeout_grace=20 stop_when_empty=1"), 0);
     assert_int_equal(pool_ledger(p, "end mutes"), 1);
     assert_int_equal(pool_runners(p, "begin"), 1); /* no other child was needed */
     assert_string_equal(pool_job(p, id), "delayed 1 0 1");

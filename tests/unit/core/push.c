@@ -11,7 +11,7 @@
 #include "util/alloc.h"
 #include "util/error.h"
 
-/* ---- forms (rule A1, case B061) -------------------------------------------------------------- */
+/* ---- forms (rule A1, case B059) -------------------------------------------------------------- */
 
 #define TEN "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
