@@ -78,6 +78,9 @@ typedef struct {
     php_jobq_handler *handlers; /* in the order in which the library knows them */
     uint32_t handler_count, handler_room;
     zval resolver, middleware, listeners;
+    zval output;         /* the constructor's, when it is a stream or a callable */
+    zval line;           /* the callable in force while it runs */
+    bool muted, broken;  /* broken: a fatal error in it ends the process as soon as that can be */
     int exit_status;     /* what user code called exit with, inline */
     bool child, started; /* started: child.started was fired in this process, inline */
     zend_object std;
@@ -266,7 +269,7 @@ zend_result php_jobq_as_job_fill(jobq_message *m, zend_object *object);
  * exception); FAILURE without: the constructor threw. */
 zend_result php_jobq_as_job_build(zend_class_entry *ce, zval *payload, zval *out, bool *misfit_out);
 
-/* ---- handler.c, attempt.c, run.c, fault.c ---------------------------------------------------- */
+/* ---- handler.c, attempt.c, fault.c ----------------------------------------------------------- */
 
 struct php_jobq_attempt {
     php_jobq_worker *worker;
@@ -275,7 +278,7 @@ struct php_jobq_attempt {
     zval payload;
     zval spec;    /* as registered or from the resolver: callable, object, or a class's name */
     zval handler; /* what is called */
-    zend_class_entry *as_job;          /* build the handler's object from the payload */
+    zend_class_entry *as_job; /* build the handler's object from the payload */
     int decoded;              /* what php_jobq_decode answered */
     bool has_handler, misfit; /* misfit: the payload fits no constructor parameter */
     bool settled;
@@ -308,9 +311,20 @@ void php_jobq_attempt_interrupt(php_jobq_attempt *a);
 void php_jobq_fault_set(jobq_job *job, zend_object *exception);
 void php_jobq_fault_text(jobq_job *job, const char *class_name, const char *text, size_t n);
 
-/* Exit code, or -1 with an exception pending. In a child it does not return. */
+/* ---- output.c -------------------------------------------------------------------------------- */
+
+/* The option `output` when it is a stream or a callable, else undefined. FAILURE: thrown. */
+zend_result php_jobq_output_take(HashTable *options, zval *out);
+/* Before a run, and after it. */
+zend_result php_jobq_output_apply(php_jobq_worker *worker, zval *output);
+void php_jobq_output_release(php_jobq_worker *worker);
+
+/* ---- run.c ----------------------------------------------------------------------------------- */
+
+/* Exit code, or -1 with an exception pending. In a child it does not return. output: of this run,
+ * undefined = the constructor's. */
 int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t count,
-                 const jobq_conf *over);
+                 const jobq_conf *over, zval *output);
 /* 1 there was a job, 0 there was none, -1 with an exception pending. */
 int php_jobq_run_next(php_jobq_worker *worker, const char *const *queues, size_t count);
 zend_result php_jobq_run_hooks(jobq_worker *worker);

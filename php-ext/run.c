@@ -61,6 +61,7 @@ ZEND_COLD void php_jobq_fatal(php_jobq_worker *worker)
 {
     char text[4096];
     size_t n = php_jobq_last_error(text, sizeof(text));
+    worker->muted = true;
     jobq_worker_fatal(worker->worker, text, n);
     JQG(attempt) = NULL;
     if (!worker->child) {
@@ -176,6 +177,9 @@ static int loop(php_jobq_worker *worker, bool *exited_out, int64_t *jobs_out)
         jobq_job *job = NULL;
         jobq_event *event = NULL;
         int step = jobq_worker_next(worker->worker, &job, &event);
+        if (worker->broken) {
+            php_jobq_fatal(worker);
+        }
         if (step == JOBQ_STEP_EVENT) {
             deliver_event(worker, event);
             continue;
@@ -192,17 +196,34 @@ static int loop(php_jobq_worker *worker, bool *exited_out, int64_t *jobs_out)
     }
 }
 
-static ZEND_COLD void live_as_child(php_jobq_worker *worker)
+static void live(php_jobq_worker *worker)
 {
     bool exited = false;
     int64_t jobs = 0;
-    worker->child = true;
-    php_jobq_end_output();
     if (fire(worker, "child.started", NULL)) {
         jobq_worker_retire(worker->worker, ZEND_STRL("a listener of child.started called exit()"));
     }
     loop(worker, &exited, &jobs);
     fire(worker, "child.stopping", NULL);
+}
+
+/* A fatal error outside of user code, say when memory ends while an event is made, ends the child
+ * like one inside: PHP's own shutdown is its master's. */
+static ZEND_COLD void live_as_child(php_jobq_worker *worker)
+{
+    zend_execute_data *frame = EG(current_execute_data);
+    worker->child = true;
+    php_jobq_end_output();
+    zend_try
+    {
+        live(worker);
+    }
+    zend_catch
+    {
+        EG(current_execute_data) = frame;
+        php_jobq_fatal(worker);
+    }
+    zend_end_try();
     php_jobq_end_output();
     jobq_worker_finish(worker->worker);
     php_jobq_leave(0); /* not reached: finish does not return in a child */
@@ -219,6 +240,9 @@ static int rethrow_exit(int status)
 static int run_inline(php_jobq_worker *worker, bool silent, int64_t *jobs_out)
 {
     bool exited = false;
+    if (worker->broken) {
+        php_jobq_fatal(worker);
+    }
     if (!silent || !worker->started) {
         worker->started = true;
         exited = fire(worker, "child.started", NULL);
@@ -236,6 +260,9 @@ static int run_inline(php_jobq_worker *worker, bool silent, int64_t *jobs_out)
         EG(exception) = pending;
     }
     int code = jobq_worker_finish(worker->worker);
+    if (worker->broken) {
+        php_jobq_fatal(worker);
+    }
     if (EG(exception)) {
         return -1;
     }
@@ -288,17 +315,11 @@ static int run_role(php_jobq_worker *worker, int role, int code)
     }
 }
 
-int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t count,
-                 const jobq_conf *over)
+/* The output is in place. -1 with an exception pending. */
+static int run_with_output(php_jobq_worker *worker, const char *const *queues, size_t count,
+                           const jobq_conf *over)
 {
     int code = 0, status = EG(exit_status);
-    if (!may_run()) {
-        return -1;
-    }
-    flush_output();
-    if (EG(exception)) {
-        return -1;
-    }
     JQG(running) = true;
     if (fire(worker, "worker.starting", NULL)) {
         JQG(running) = false;
@@ -312,6 +333,23 @@ int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t coun
         fire_stopping(worker, code);
         EG(exit_status) = status;
     }
+    return code;
+}
+
+int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t count,
+                 const jobq_conf *over, zval *output)
+{
+    if (!may_run()) {
+        return -1;
+    }
+    flush_output();
+    if (EG(exception) ||
+        php_jobq_output_apply(worker, Z_TYPE_P(output) == IS_UNDEF ? &worker->output : output) ==
+            FAILURE) {
+        return -1;
+    }
+    int code = run_with_output(worker, queues, count, over);
+    php_jobq_output_release(worker);
     return code;
 }
 

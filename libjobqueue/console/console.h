@@ -71,7 +71,7 @@ typedef struct {
     int width;                 /* of stdout's terminal, 0 = none or unknown */
 } jobq__terminal;
 
-typedef enum { JOBQ__STYLE_BOLD, JOBQ__STYLE_RED, JOBQ__STYLE_DIM, JOBQ__STYLE_OFF } jobq__style;
+typedef enum { JOBQ__STYLE_BOLD, JOBQ__STYLE_RED, JOBQ__STYLE_OFF } jobq__style;
 
 void jobq__terminal_look(jobq__terminal *t, bool no_color);
 /* The sequence, "" where colour is off. */

@@ -39,7 +39,7 @@ void jobq__terminal_look(jobq__terminal *t, bool no_color)
 
 const char *jobq__terminal_style(bool color, jobq__style style)
 {
-    static const char *const sequences[] = {"\033[1m", "\033[31m", "\033[2m", "\033[0m"};
+    static const char *const sequences[] = {"\033[1m", "\033[31m", "\033[0m"};
 
     return color ? sequences[style] : "";
 }

@@ -5,8 +5,10 @@
  */
 #include "core/inspect.h"
 #include "core/retry.h"
+#include "util/alloc.h"
 #include "util/error.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { PAGE = 500 };
@@ -79,6 +81,13 @@ int jobq_queue_dead(jobq_queue *queue, const jobq_filter *filter, size_t limit, 
 
 /* ---- mending --------------------------------------------------------------------------------- */
 
+typedef struct {
+    jobq_queue *queue;
+    int what;
+    bool dry_run;
+    int64_t done, skipped;
+} mending;
+
 static int check_what(int what)
 {
     if (what == JOBQ_DEAD_RETRY || what == JOBQ_DEAD_FORGET)
@@ -100,44 +109,87 @@ static int mend_ids(jobq_queue *queue, int what, const jobq_slice *ids, size_t n
     return jobq__queue_note(queue, jobq__store_mend(queue->store, &m));
 }
 
-static int mend_some(jobq_queue *queue, int what, const char *const *ids, size_t n, bool dry_run,
-                     int *results)
-{
-    jobq_slice slices[PAGE];
+/* An id, its place in the caller's list, and whether it stood there before. */
+typedef struct {
+    const char *id;
+    size_t place;
+    bool again;
+} wanted;
 
+static int by_id(const void *a, const void *b)
+{
+    const wanted *x = a, *y = b;
+    const int order = strcmp(x->id, y->id);
+
+    return order ? order : x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const wanted *x = a, *y = b;
+
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* In the caller's order; NULL: no memory. */
+static wanted *number_ids(const char *const *ids, size_t n)
+{
+    wanted *list = jobq__zalloc((n ? n : 1) * sizeof(*list));
+
+    if (!list)
+        return NULL;
     for (size_t i = 0; i < n; i++)
-        slices[i] = jobq__slice_text(ids[i]);
-    return mend_ids(queue, what, slices, n, dry_run, results);
+        list[i] = (wanted){.id = ids[i] ? ids[i] : "", .place = i};
+    qsort(list, n, sizeof(*list), by_id);
+    for (size_t i = 1; i < n; i++)
+        list[i].again = strcmp(list[i - 1].id, list[i].id) == 0;
+    qsort(list, n, sizeof(*list), by_place);
+    return list;
+}
+
+/* A page from *at on. */
+static int mend_some(mending *m, const wanted *list, size_t n, size_t *at, int *results)
+{
+    jobq_slice ids[PAGE];
+    int answers[PAGE];
+    size_t places[PAGE], count = 0;
+    int rc;
+
+    for (; *at < n && count < PAGE; ++*at) {
+        if (!list[*at].again) {
+            places[count] = *at;
+            ids[count++] = jobq__slice_text(list[*at].id);
+        } else if (results) {
+            results[*at] = 0;
+        }
+    }
+    rc = mend_ids(m->queue, m->what, ids, count, m->dry_run, answers);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        m->done += answers[i] == 0;
+        if (results)
+            results[places[i]] = answers[i];
+    }
+    return rc;
 }
 
 int64_t jobq_queue_mend_ids(jobq_queue *queue, int what, const char *const *ids, size_t n,
                             bool dry_run, int *results)
 {
-    int64_t done = 0;
-    int answers[PAGE];
+    mending m = {.queue = queue, .what = what, .dry_run = dry_run};
+    wanted *list;
     int rc;
 
     jobq__error_clear();
-    rc = check_what(what);
-    for (size_t from = 0; from < n && rc == 0; from += PAGE) {
-        size_t count = n - from < PAGE ? n - from : PAGE;
-
-        rc = mend_some(queue, what, ids + from, count, dry_run, answers);
-        for (size_t i = 0; i < count && rc == 0; i++) {
-            done += answers[i] == 0;
-            if (results)
-                results[from + i] = answers[i];
-        }
-    }
-    return rc < 0 ? rc : done;
+    if ((rc = check_what(what)) < 0)
+        return rc;
+    list = number_ids(ids, n);
+    if (!list)
+        return jobq__error_nomem();
+    for (size_t at = 0; at < n && rc == 0;)
+        rc = mend_some(&m, list, n, &at, results);
+    jobq__free(list);
+    return rc < 0 ? rc : m.done;
 }
-
-typedef struct {
-    jobq_queue *queue;
-    int what;
-    bool dry_run;
-    int64_t done, skipped;
-} mending;
 
 static int mend_page(mending *m, const jobq_batch *batch)
 {

@@ -11,7 +11,7 @@
 
 #include "util/str.h"
 
-enum { MESSAGE_MAX = 32768, TRACE_MAX = 30720, WORKER_MAX = 64, OUTCOME_MAX = 32, NOTE_MAX = 64 };
+enum { WORKER_MAX = 64, OUTCOME_MAX = 32, NOTE_MAX = 64 };
 
 /* The list of one error, "error text could not be stored", and nothing more. */
 static const char last_resort[] = "\x94\xc0\xbf"
@@ -83,14 +83,19 @@ static void put_int(jobq__buf *out, int64_t value)
     jobq__buf_add(out, bytes, sizeof(bytes));
 }
 
+bool jobq__fault_is_empty(const jobq__fault *fault)
+{
+    return !fault->class_name.p && !fault->message.p && !fault->where.p && !fault->trace.p;
+}
+
 void jobq__fault_write(jobq__buf *out, const jobq__fault *fault)
 {
     jobq__buf_reset(out);
     jobq__buf_addc(out, '\x94');
     put_text(out, fault->class_name, JOBQ__FAULT_CLASS);
-    put_text(out, fault->message, MESSAGE_MAX);
+    put_text(out, fault->message, JOBQ__FAULT_MESSAGE);
     put_text(out, fault->where, JOBQ__FAULT_WHERE);
-    put_text(out, fault->trace, TRACE_MAX);
+    put_text(out, fault->trace, JOBQ__FAULT_TRACE);
     if (!out->failed)
         return;
     jobq__buf_reset(out);

@@ -18,7 +18,9 @@
 enum {
     JOBQ__FAULT_MAX = 65536,
     JOBQ__FAULT_CLASS = 255,
+    JOBQ__FAULT_MESSAGE = 32768,
     JOBQ__FAULT_WHERE = 1024,
+    JOBQ__FAULT_TRACE = 30720,
     JOBQ__ENTRY_MESSAGE = 1024
 };
 
@@ -31,6 +33,7 @@ typedef struct {
     jobq_slice worker, outcome, class_name, message;
 } jobq__entry;
 
+bool jobq__fault_is_empty(const jobq__fault *fault);
 /* Both replace what the buffer holds. */
 void jobq__fault_write(jobq__buf *out, const jobq__fault *fault);
 void jobq__entry_write(jobq__buf *out, const jobq__entry *entry);

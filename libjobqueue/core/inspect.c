@@ -13,7 +13,7 @@ struct jobq_list {
     jobq__page *page;
     jobq_info **infos;
     size_t count;
-    const char *next;
+    const char *next, *last;
 };
 
 /* ---- making and freeing ---------------------------------------------------------------------- */
@@ -139,6 +139,9 @@ int jobq__list_load(jobq_queue *queue, const jobq_listing *wanted, jobq_list **l
     }
     if (rc == 0)
         rc = fill_list(list);
+    if (rc == 0 && l.last.p &&
+        !(list->last = jobq__arena_copy(&list->page->batch.arena, l.last.p, l.last.n)))
+        rc = jobq__error_nomem();
     if (rc == 0 && l.next.p &&
         !(list->next = jobq__arena_copy(&list->page->batch.arena, l.next.p, l.next.n)))
         rc = jobq__error_nomem();
@@ -199,4 +202,9 @@ jobq_info *jobq_list_take(jobq_list *list, size_t i)
 const char *jobq_list_next(const jobq_list *list)
 {
     return list ? list->next : NULL;
+}
+
+const char *jobq_list_last(const jobq_list *list)
+{
+    return list ? list->last : NULL;
 }

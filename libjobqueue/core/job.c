@@ -10,8 +10,6 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-enum { MESSAGE_MAX = 32768, TRACE_MAX = 30720 };
-
 /* ---- filling --------------------------------------------------------------------------------- */
 
 void jobq__job_reset(jobq_job *job)
@@ -105,7 +103,7 @@ const char *jobq_job_queue(const jobq_job *job, size_t *n_out)
     return text(job->queue, n_out);
 }
 
-static int64_t store_now(const jobq_job *job)
+int64_t jobq__job_store_now(const jobq_job *job)
 {
     return job->taken_at_ms + jobq__clock_mono_ms() - job->taken_mono_ms;
 }
@@ -147,7 +145,7 @@ int64_t jobq_job_get(const jobq_job *job, jobq_job_number which)
     case JOBQ_JOB_TIMEOUT_MS:
         return job->policy.timeout_ms;
     case JOBQ_JOB_AGE_MS:
-        return store_now(job) - job->enqueued_at_ms;
+        return jobq__job_store_now(job) - job->enqueued_at_ms;
     case JOBQ_JOB_REMAINING_MS:
         return remaining_ms(job);
     }
@@ -200,9 +198,9 @@ void jobq_job_set_error(jobq_job *job, const char *class_name, size_t class_n, c
 {
     jobq__arena_reset(&job->fault_arena);
     job->fault.class_name = tidy(job, class_name, class_n, JOBQ__FAULT_CLASS);
-    job->fault.message = tidy(job, message, message_n, MESSAGE_MAX);
+    job->fault.message = tidy(job, message, message_n, JOBQ__FAULT_MESSAGE);
     job->fault.where = tidy(job, where, where_n, JOBQ__FAULT_WHERE);
-    job->fault.trace = tidy(job, trace, trace_n, TRACE_MAX);
+    job->fault.trace = tidy(job, trace, trace_n, JOBQ__FAULT_TRACE);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

@@ -53,10 +53,10 @@ int jobq__job_fill(jobq_job *job, const jobq_record *record, const jobq_conf *wo
 /* Ready for the next one: keeps memory. */
 void jobq__job_reset(jobq_job *job);
 void jobq__job_release_memory(jobq_job *job);
+/* The store's clock now, by ours since the hand-out. */
+int64_t jobq__job_store_now(const jobq_job *job);
 
-/* From a verdict to a settlement. `error` and `entry` are buffers that must outlive it: written
- * when the ending is one that leaves a trace in the history. errors_class_only: option `errors` =
- * class. */
+/* From a verdict to a settlement without error and history; id and queue are borrowed. */
 void jobq__job_settlement(const jobq_job *job, const jobq__verdict *verdict, jobq_settlement *out);
 
 #endif

@@ -29,11 +29,6 @@ int jobq__loan_renew(jobq_queue *queue, const char *id, int64_t lease_ms,
     return jobq__queue_note(queue, jobq__store_renew(queue->store, &r));
 }
 
-int64_t jobq__loan_now(const jobq_job *job)
-{
-    return job->taken_at_ms + jobq__clock_mono_ms() - job->taken_mono_ms;
-}
-
 /* Which ends stand in the history, and count locally. */
 static const struct {
     bool entry;
@@ -65,18 +60,13 @@ static void count_end(jobq_queue *queue, jobq_ending ending, const jobq__verdict
         queue->counters[JOBQ__COUNT_RETRIED]++;
 }
 
-static bool has_fault(const jobq__fault *fault)
-{
-    return fault->class_name.p || fault->message.p || fault->where.p || fault->trace.p;
-}
-
 /* Error and history entry of the attempt, into the loan's buffers. */
 void jobq__loan_record(jobq__loan *l, const char *worker, jobq_ending ending, jobq_settlement *s)
 {
     const jobq_job *job = &l->job;
     jobq__entry entry = {
         .started_at_ms = job->taken_at_ms,
-        .ended_at_ms = jobq__loan_now(job),
+        .ended_at_ms = jobq__job_store_now(job),
         .worker = jobq__slice_text(worker),
         .outcome = jobq__slice_text(jobq_outcome_word(ending)),
         .class_name = job->fault.class_name,
@@ -88,7 +78,8 @@ void jobq__loan_record(jobq__loan *l, const char *worker, jobq_ending ending, jo
     jobq__entry_write(&l->entry, &entry);
     if (l->entry.n)
         s->history = jobq__slice(l->entry.p, l->entry.n);
-    if (ending == JOBQ_ENDED_RELEASED || !has_fault(&job->fault)) /* keeps the last error */
+    if (ending == JOBQ_ENDED_RELEASED ||
+        jobq__fault_is_empty(&job->fault)) /* keeps the last error */
         return;
     jobq__fault_write(&l->error, &job->fault);
     s->error = jobq__fault_bytes(&l->error);
@@ -133,8 +124,8 @@ static int settle_loan(jobq_job *job, jobq_ending ending, int64_t delay_ms)
                        .settle_count = 1};
     int rc;
 
-    jobq__retry_judge(&job->policy, &job->counters, &end, jobq__loan_now(job), jobq__rng_unit(),
-                      &verdict);
+    jobq__retry_judge(&job->policy, &job->counters, &end, jobq__job_store_now(job),
+                      jobq__rng_unit(), &verdict);
     jobq__job_settlement(job, &verdict, &s);
     jobq__loan_record(l, l->worker, ending, &s);
     x.out = &l->queue->batch;

@@ -23,8 +23,6 @@ jobq__loan *jobq__loan_new(jobq_queue *queue);
 /* One write that keeps the record; `running` (may be NULL) is the hand-out it lists. */
 int jobq__loan_renew(jobq_queue *queue, const char *worker, int64_t lease_ms,
                      const jobq_lease_token *running);
-/* The store's clock now, by ours since the hand-out. */
-int64_t jobq__loan_now(const jobq_job *job);
 /* Error and history entry of an attempt that ended so, into the loan's buffers and the settlement.
  */
 void jobq__loan_record(jobq__loan *loan, const char *worker, jobq_ending ending,

@@ -89,18 +89,24 @@ static size_t prepare_all(jobq_queue *queue, jobq_message *const *m, size_t n)
     return count;
 }
 
+/* What a failed call has stored before it failed is stored all the same. */
 static int64_t conclude_all(jobq_queue *queue, jobq_message *const *m, size_t n, int rc)
 {
+    struct jobq_error failure;
+    const jobq_push *item = queue->items;
     int64_t stored = 0;
-    size_t item = 0;
 
+    jobq__error_save(&failure);
     for (size_t i = 0; i < n; i++) {
         if (m[i]->result < 0)
             continue;
-        if (rc < 0)
+        if (rc < 0 && item->result == rc) {
+            jobq__error_restore(&failure);
             conclude_failure(m[i], rc);
-        else
-            stored += conclude_item(queue, m[i], &queue->items[item++]) == 0;
+        } else {
+            stored += conclude_item(queue, m[i], item) == 0;
+        }
+        item++;
     }
     return stored;
 }

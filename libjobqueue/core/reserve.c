@@ -20,7 +20,6 @@ enum {
     LEASE_LONGEST_MS = 86400000,
     MAINTAIN_LIMIT = 1000,
     MAINTAIN_EVERY_MS = 1000,
-    LOSS_CAP = 10,
     QUEUES_MAX = 100000
 };
 
@@ -53,7 +52,7 @@ static int maintain(jobq_queue *queue)
 {
     int64_t now = jobq__clock_mono_ms(), wait = MAINTAIN_EVERY_MS;
     jobq_maintenance m = {.limit = MAINTAIN_LIMIT,
-                          .loss_cap = LOSS_CAP,
+                          .loss_cap = JOBQ__LOSSES_PER_CRASH,
                           .take_back = now >= queue->take_back_from_mono_ms};
     int rc = jobq__queue_note(queue, jobq__store_maintain(queue->store, &m));
 
@@ -143,11 +142,11 @@ static bool may_hand_out(jobq_job *job, jobq__verdict *verdict, jobq_ending *end
         if (*ending == JOBQ_ENDED_UNDECODABLE)
             explain(job);
         end.ending = *ending;
-        jobq__retry_judge(&job->policy, &job->counters, &end, jobq__loan_now(job), jobq__rng_unit(),
-                          verdict);
+        jobq__retry_judge(&job->policy, &job->counters, &end, jobq__job_store_now(job),
+                          jobq__rng_unit(), verdict);
         return false;
     }
-    start = jobq__retry_may_start(&job->policy, &job->counters, jobq__loan_now(job), &reason);
+    start = jobq__retry_may_start(&job->policy, &job->counters, jobq__job_store_now(job), &reason);
     *verdict = (jobq__verdict){.op = start == JOBQ__START_DROP ? JOBQ_OP_DONE : JOBQ_OP_DEAD,
                                .reason = (uint8_t)reason,
                                .counters = job->counters};

@@ -9,12 +9,7 @@
 
 #include "core/conf_table.h"
 
-enum {
-    PARK_FIRST_MS = 10000,
-    PARK_LONGEST_MS = 60000,
-    PARK_ANNOUNCED_MS = 1000,
-    LOSSES_PER_CRASH = 10
-};
+enum { PARK_FIRST_MS = 10000, PARK_LONGEST_MS = 60000, PARK_ANNOUNCED_MS = 1000 };
 static const int64_t longest_ms = (int64_t)JOBQ__TEN_YEARS_S * 1000;
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -44,6 +39,12 @@ static const char *const endings[JOBQ_ENDINGS] = {JOBQ_ENDING_LIST(ROW)};
 const char *jobq_ending_word(jobq_ending ending)
 {
     return (unsigned)ending < JOBQ_ENDINGS ? endings[ending] : "unknown";
+}
+
+bool jobq__ending_began(jobq_ending ending)
+{
+    return ending != JOBQ_ENDED_UNSTARTED && ending != JOBQ_ENDED_UNDECODABLE &&
+           ending != JOBQ_ENDED_UNKNOWN_NAME && ending != JOBQ_ENDED_UNSUPPORTED_VERSION;
 }
 
 const char *jobq_outcome_word(jobq_ending ending)
@@ -299,7 +300,7 @@ static void judge_crash(judgement *j)
 static void judge_loss(judgement *j)
 {
     j->out->counters.losses++;
-    if (j->out->counters.losses >= LOSSES_PER_CRASH)
+    if (j->out->counters.losses >= JOBQ__LOSSES_PER_CRASH)
         judge_crash(j);
     else
         put_back(j, 0);

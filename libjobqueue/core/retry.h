@@ -55,11 +55,16 @@ int jobq__retry_may_start(const jobq__policy *policy, const jobq_counters *count
  * blame). */
 bool jobq__retry_is_delicate(const jobq__policy *policy, const jobq_counters *counters);
 
+/* Did its handler start? The other endings are known before. */
+bool jobq__ending_began(jobq_ending ending);
+
+/* So many losses in a row are a crash (rule C5). */
+enum { JOBQ__LOSSES_PER_CRASH = 10 };
+
 /* An attempt's end, judged. */
 typedef struct {
     jobq_ending ending;
     int64_t delay_ms;       /* asked for (RELEASED, RetryAfter); -1 = none */
-    bool cancelled_cleanup; /* reserved, false */
     bool name_is_announced; /* UNKNOWN_*: a live worker of that queue announces it */
 } jobq__end;
 

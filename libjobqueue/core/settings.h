@@ -33,9 +33,9 @@ typedef struct {
 
 typedef struct {
     /* connection */
-    char *queue, *prefix, *schema, *synchronous, *ca, *cert, *key;
-    int64_t max_payload, connect_timeout_ms, read_timeout_ms;
-    bool migrate, verify, listen;
+    char *queue, *synchronous;
+    int64_t max_payload, read_timeout_ms;
+    bool migrate;
     /* worker, handler, push */
     int64_t tries, timeout_ms, max_crashes, max_exceptions, max_releases, keep_done_ms;
     bool fail_on_timeout;

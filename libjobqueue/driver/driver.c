@@ -111,15 +111,21 @@ static int check_push(const jobq_driver *driver, const jobq_push *item)
 
 int jobq__store_push(jobq__store *store, jobq_push *items, size_t n)
 {
-    size_t max = store->driver->max_batch;
+    size_t max = store->driver->max_batch, done = 0;
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = check_push(store->driver, &items[i]);
     if (rc == 0)
         rc = ready(store);
-    for (size_t i = 0; i < n && rc == 0; i += max)
-        rc = store->driver->push(store->handle, items + i, n - i < max ? n - i : max);
+    while (rc == 0 && done < n) {
+        const size_t part = n - done < max ? n - done : max;
+
+        rc = store->driver->push(store->handle, items + done, part);
+        done += rc == 0 ? part : 0;
+    }
+    for (; done < n; done++)
+        items[done].result = rc;
     return rc;
 }
 

@@ -39,6 +39,7 @@ const char *jobq__store_file(const jobq__store *store);
 
 /* The operations of the contract; arguments as there. All are allowed in a forked child. */
 int jobq__store_schema(jobq__store *store);
+/* Failed: the items it befell have the code as their result; parts sent before are stored. */
 int jobq__store_push(jobq__store *store, jobq_push *items, size_t n);
 int jobq__store_exchange(jobq__store *store, jobq_exchange *x);
 int jobq__store_renew(jobq__store *store, jobq_renewal *r);
@@ -77,10 +78,6 @@ bool jobq__slice_equal(jobq_slice a, jobq_slice b);
 static inline bool jobq__token_equal(jobq_lease_token a, jobq_lease_token b)
 {
     return a.word[0] == b.word[0] && a.word[1] == b.word[1] && a.word[2] == b.word[2];
-}
-static inline bool jobq__token_none(jobq_lease_token a)
-{
-    return !(a.word[0] | a.word[1] | a.word[2]);
 }
 
 #endif

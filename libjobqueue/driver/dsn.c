@@ -228,8 +228,7 @@ int jobq__dsn_parse(const char *dsn, jobq__arena *arena, jobq_driver_config *con
     memset(&made, 0, sizeof(made));
     split(dsn, scheme_n, &parts);
     made.scheme = jobq__arena_copy(arena, dsn, scheme_n);
-    made.original = jobq__arena_copy(arena, dsn, strlen(dsn));
-    if (!made.scheme || !made.original)
+    if (!made.scheme)
         return jobq__error_nomem();
     if (!split_port(&parts, &made.port))
         return refuse(made.scheme, "has a bad port (allowed: 1 to 65535)");

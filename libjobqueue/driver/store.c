@@ -90,44 +90,40 @@ static void read_conf(jobq__store *store, const jobq_conf *conf)
     const jobq__settings *s = &conf->s;
 
     config->migrate = s->migrate;
-    config->connect_timeout_ms = s->connect_timeout_ms;
     config->read_timeout_ms = s->read_timeout_ms;
-    config->prefix = keep(store, s->prefix);
-    config->schema = keep(store, s->schema);
     config->synchronous = keep(store, s->synchronous);
-    config->ca = keep(store, s->ca);
-    config->cert = keep(store, s->cert);
-    config->key = keep(store, s->key);
-    config->verify = s->verify;
-    config->listen = s->listen;
 }
 
-static int refuse_file(const char *what)
+static int refuse_file(const jobq_driver *driver, const char *what)
 {
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "sqlite", 0, "sqlite: %s", what);
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, driver->name, 0,
+                                  "%s: %s: write %s:FILE or %s:///ABSOLUTE/FILE", driver->name,
+                                  what, driver->name, driver->name);
 }
 
 /* The file's full path is fixed now: a later chdir must not lead to another file. */
 static int resolve_file(jobq__store *store)
 {
     jobq_driver_config *config = &store->config;
+    const jobq_driver *driver = store->driver;
     char folder[PATH_MAX], *full;
     size_t n;
 
-    if (strcmp(store->driver->name, "sqlite") != 0)
+    if (!(driver->features & JOBQ_FEATURE_FILE))
         return 0;
     if (config->host.n || config->user.n)
-        return refuse_file("the dsn names a host: write sqlite:FILE or sqlite:///ABSOLUTE/FILE");
+        return refuse_file(driver, "the dsn names a host");
     if (config->path.n == 0)
-        return refuse_file("the dsn names no file: write sqlite:FILE or sqlite:///ABSOLUTE/FILE");
+        return refuse_file(driver, "the dsn names no file");
     if (strcmp(config->path.p, ":memory:") == 0)
-        return refuse_file("a database in memory is not shared: use the dsn memory: instead");
+        return refuse_file(driver, "a database in memory is not shared (the dsn memory: is meant "
+                                   "for that)");
     if (((const char *)config->path.p)[0] == '/') {
         store->file = config->path.p;
         return 0;
     }
     if (!getcwd(folder, sizeof(folder)))
-        return refuse_file("the current folder is gone: give the file's absolute path");
+        return refuse_file(driver, "the current folder is gone");
     n = strlen(folder);
     full = jobq__arena_alloc(&store->arena, n + config->path.n + 2);
     if (full) {

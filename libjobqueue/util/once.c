@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process stamp, raised in each forked child through pthread_atfork. A child made by a raw
- * clone system call is seen by the pid, which is part of the stamp and read again after every fork.
+ * The process stamp, raised in each forked child through pthread_atfork. The pid is part of it, so
+ * that no two living processes have the same. A child made by a raw clone system call is not seen.
  */
 #include "util/once.h"
 

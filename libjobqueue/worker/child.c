@@ -69,11 +69,6 @@ void jobq__child_retire(jobq_worker *worker, const char *text, size_t n)
     set_retiring(worker);
 }
 
-void jobq__child_fatal(jobq_worker *worker, const char *text, size_t n)
-{
-    jobq__child_retire(worker, text, n);
-}
-
 /* ---- when to be replaced (rule G1: memory, recycle_jobs, recycle_time) ----------------------- */
 
 /* Private memory in MB when it is over the limit, else 0. Looked at no oftener than four times a

@@ -6,7 +6,6 @@
 #include "worker/child.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "util/clock.h"
@@ -29,13 +28,6 @@ static uint64_t number_of(const jobq_job *job)
     const jobq_worker *worker = job->giver;
 
     return worker->child->number;
-}
-
-/* Did its handler start? These endings are known before. */
-static bool did_run(jobq_ending ending)
-{
-    return ending != JOBQ_ENDED_UNSTARTED && ending != JOBQ_ENDED_UNDECODABLE &&
-           ending != JOBQ_ENDED_UNKNOWN_NAME && ending != JOBQ_ENDED_UNSUPPORTED_VERSION;
 }
 
 /* Room in the result ring; during an outage of the store that may take long. NULL: everything is
@@ -74,7 +66,7 @@ static void write_result(const jobq_worker *worker, jobq__result_message *result
 static void encode_fault(struct jobq__child *child, const jobq_job *job,
                          jobq__result_message *result)
 {
-    if (!job->fault.message.p && !job->fault.class_name.p)
+    if (jobq__fault_is_empty(&job->fault))
         return;
     jobq__fault_write(&child->fault, &job->fault);
     result->fault_n = (uint32_t)child->fault.n;
@@ -100,16 +92,14 @@ static int settle_job(jobq_job *job, jobq_ending ending, int64_t delay_ms)
     if (!number)
         return jobq__error_set(JOBQ_EINVAL, "job %s is settled already", job->id);
     atomic_store(&slot->running, 0);
-    if (did_run(ending)) {
+    if (jobq__ending_began(ending)) {
         result.ran_us = now_us - child->started_us;
         atomic_fetch_add(&slot->jobs_run, 1);
     }
     jobq__child_check_wear(worker, result.ended_mono_ms);
-    result.killed_soft = atomic_load(&slot->delivered) == number;
-    result.retiring = atomic_load(&slot->retiring) != 0;
     encode_fault(child, job, &result);
     write_result(worker, &result);
-    atomic_store(&slot->records[number % JOBQ__RECORDS], jobq__record_value(number, JOBQ__ENDED));
+    jobq__slot_end(slot, number);
     child->number = 0;
     jobq__child_tell_dispatcher(worker);
     return 0;
@@ -165,14 +155,6 @@ static const jobq__job_ops job_ops = {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static jobq_slice next_text(const char **p, size_t n)
-{
-    jobq_slice text = {*p, n};
-
-    *p += n;
-    return text;
-}
-
 /* A copy in the arena, NUL-terminated. */
 static bool keep_text(jobq__arena *arena, jobq_slice from, jobq_slice *out)
 {
@@ -185,11 +167,12 @@ static bool keep_text(jobq__arena *arena, jobq_slice from, jobq_slice *out)
 static bool fill_job(jobq_job *job, const jobq__job_message *m, const char **texts,
                      const char *area)
 {
-    jobq_slice id = next_text(texts, m->id_n), queue = next_text(texts, m->queue_n),
-               name = next_text(texts, m->name_n);
+    jobq_slice id = jobq__message_text(texts, m->id_n),
+               queue = jobq__message_text(texts, m->queue_n),
+               name = jobq__message_text(texts, m->name_n);
 
     jobq__job_reset(job);
-    job->header_bytes = next_text(texts, m->header_n);
+    job->header_bytes = jobq__message_text(texts, m->header_n);
     job->body = jobq__slice(m->body_in_area ? area : *texts + m->event_n + m->data_n, m->body_n);
     if (id.n >= sizeof(job->id) || !keep_text(&job->arena, queue, &job->queue) ||
         !keep_text(&job->arena, name, &job->name))
@@ -211,17 +194,11 @@ static bool fill_job(jobq_job *job, const jobq__job_message *m, const char **tex
 
 void jobq__child_release_message(struct jobq__child *child)
 {
-    int64_t used;
-
     if (!child->has_message)
         return;
     child->has_message = false;
-    if (child->message_has_area) {
-        used = atomic_load(&child->slot->area_used);
-        if (used > 0)
-            madvise(child->area, (size_t)used, MADV_REMOVE);
-        atomic_store(&child->slot->area_used, 0);
-    }
+    if (child->message_has_area)
+        jobq__slot_return_area(child->slot, child->area);
     jobq__ring_release(&child->slot->jobs, child->cursor);
 }
 
@@ -229,16 +206,17 @@ static int fail_memory(jobq_worker *worker)
 {
     static const char text[] = "out of memory while taking a job";
 
-    jobq__child_fatal(worker, text, sizeof(text) - 1);
+    jobq__child_retire(worker, text, sizeof(text) - 1);
     return jobq__error_nomem();
 }
 
-enum { ARMED_US = 5000 };
+enum { ARMED_US = 5000, PRESSED_BYTES = 1024 };
 
-/* Two system calls, so not for each of many short jobs. */
+/* Two system calls, so not for each of many short jobs while more of them wait behind it. */
 static void rearm(struct jobq__child *child)
 {
-    if (child->started_us - child->armed_us < ARMED_US)
+    if (child->started_us - child->armed_us < ARMED_US &&
+        atomic_load(&child->slot->jobs.head) - child->cursor > PRESSED_BYTES)
         return;
     child->armed_us = child->started_us;
     jobq__signals_rearm();

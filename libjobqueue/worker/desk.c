@@ -281,7 +281,7 @@ int64_t jobq__desk_call_budget(const jobq__desk *desk)
 {
     const jobq__settings *connection = &desk->worker->queue->conf->s;
 
-    return 2 * connection->read_timeout_ms + connection->connect_timeout_ms + 20000;
+    return 2 * connection->read_timeout_ms + 20000;
 }
 
 void jobq__desk_beat(jobq__desk *desk, int64_t budget_ms)

@@ -78,7 +78,6 @@ typedef struct {
     bool clearing; /* kept free for a delicate job */
     bool full;     /* its ring or area had no room this round */
     bool news;     /* something was put into its ring this round */
-    bool has_cursor;
 } jobq__seat;
 
 /* A message for the next free child. */
@@ -116,7 +115,6 @@ typedef struct jobq__desk {
     /* clocks */
     int64_t now_ms;                  /* monotonic, read once per round */
     int64_t store_ms, store_mono_ms; /* store clock at a monotonic moment */
-    int64_t exchange_ms;             /* how long exchanges take */
     double average_us;               /* of a handler; < 0 = unknown */
     /* state */
     jobq__situation s;
@@ -168,7 +166,9 @@ jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record,
                                    jobq__parcel *parcel);
 void jobq__handout_end(jobq__desk *desk, jobq__ticket *ticket, jobq_ending ending); /* to ENDED */
 void jobq__handout_ran(jobq__desk *desk, jobq__ticket *ticket); /* its handler ran */
-void jobq__handout_fault(jobq__ticket *ticket, const char *class_name, const char *message);
+/* A copy of the fault, or one of our own wording. */
+void jobq__handout_keep_fault(jobq__ticket *ticket, const jobq__fault *fault);
+void jobq__handout_fault(jobq__ticket *ticket, const char *message);
 void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settlement *out);
 /* status is set; ticket is gone afterwards */
 void jobq__handout_answered(jobq__desk *desk, jobq__ticket *ticket);

@@ -43,15 +43,19 @@ static void close_range_of(unsigned first, unsigned last)
 }
 
 /* Everything the application had open: a dispatcher must not keep its sockets and files alive. */
-static void close_others(const jobq__shared *shared)
+static void close_others(const jobq_worker *worker)
 {
-    int keep[] = {shared->dispatcher_bell[0], shared->dispatcher_bell[1], shared->master_bell[1]};
+    const jobq__shared *shared = &worker->shared;
+    const int keep[] = {shared->dispatcher_bell[0], shared->dispatcher_bell[1],
+                        shared->master_bell[1],
+                        worker->sink.kind == JOBQ__SINK_FD ? worker->sink.fd : -1};
+    const int count = (int)(sizeof(keep) / sizeof(keep[0]));
     unsigned from = 3;
 
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < count; round++) {
         int next = -1;
 
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < count; i++)
             if (keep[i] >= (int)from && (next < 0 || keep[i] < next))
                 next = keep[i];
         if (next < 0)
@@ -81,7 +85,7 @@ static jobq__desk *begin(jobq_worker *worker, bool again)
 {
     jobq__desk *desk = NULL;
 
-    close_others(&worker->shared);
+    close_others(worker);
     if (jobq__desk_new(worker, worker->shared.handouts, worker->shared.handout_count, &desk) < 0 ||
         make_seats(desk) < 0 || jobq__observer_new(worker, &desk->observer) < 0)
         _exit(1); /* no memory: the master starts another */
@@ -215,10 +219,9 @@ static void call_store(dispatcher *d, const jobq__step *step)
     for (const jobq__ticket *ticket = desk->held.first; ticket; ticket = ticket->next)
         delicate += ticket->handout->delicate;
     jobq__desk_call(desk, step, desk->s.idle_children - delicate);
-    if (!step->exchange)
-        return;
-    jobq__results_release(desk);
-    d->unsettled_since_ms = 0;
+    jobq__results_release(desk); /* also what `held` has answered for */
+    if (step->exchange)
+        d->unsettled_since_ms = 0;
 }
 
 static void carry_out(dispatcher *d, const jobq__step *step)

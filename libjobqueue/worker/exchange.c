@@ -13,7 +13,6 @@
 
 enum {
     WANT_BYTES = 4 << 20, /* bodies of one reserve */
-    LOSS_CAP = 10,        /* so many losses in a row count as a crash */
     MAINTAIN_LIMIT = 1000,
     MAINTAIN_AGAIN_MS = 200, /* when nothing could be done about what is due */
     ANNOUNCED_MS = 1000
@@ -42,8 +41,7 @@ int jobq__desk_fail(jobq__desk *desk, int rc)
     jobq__situation *s = &desk->s;
 
     desk->now_ms = jobq__clock_mono_ms();
-    if (s->reserve_failures++ == 0)
-        s->first_failure_ms = desk->now_ms;
+    s->reserve_failures++;
     s->retry_at_ms = desk->now_ms + jobq__step_backoff_ms(s->reserve_failures, jobq__rng_unit());
     desk->last_failure_ms = desk->now_ms;
     desk->renewals_only = false;
@@ -140,13 +138,11 @@ static void prepare(jobq__desk *desk, jobq_exchange *x, int64_t want, int64_t wa
 
 static int run_exchange(jobq__desk *desk, jobq_exchange *x)
 {
-    int64_t before = desk->now_ms;
     int rc;
 
     jobq__desk_beat(desk, jobq__desk_call_budget(desk));
     rc = jobq__store_exchange(desk->store, x);
     desk->now_ms = jobq__clock_mono_ms();
-    desk->exchange_ms = desk->now_ms - before;
     return rc;
 }
 
@@ -293,7 +289,7 @@ int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *so
 
 void jobq__desk_maintain(jobq__desk *desk)
 {
-    jobq_maintenance m = {.limit = MAINTAIN_LIMIT, .loss_cap = LOSS_CAP};
+    jobq_maintenance m = {.limit = MAINTAIN_LIMIT, .loss_cap = JOBQ__LOSSES_PER_CRASH};
     int rc;
 
     m.take_back =

@@ -137,12 +137,11 @@ void jobq__give_look(jobq__desk *desk)
     jobq__situation *s = &desk->s;
     int64_t depth = depth_of(desk);
 
-    s->room = s->idle_children = s->live_children = s->rest_until_ms = 0;
+    s->room = s->idle_children = s->rest_until_ms = 0;
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
         look_at_seat(desk, seat);
-        s->live_children += seat->open;
         s->idle_children += is_idle(desk, seat);
         s->room += room_of(desk, seat, depth) + hoard_of(desk, seat, depth);
         note_rest(desk, seat);
@@ -214,7 +213,7 @@ static bool cannot_be_given(jobq__desk *desk, jobq__ticket *ticket)
     }
     if (!jobq__message_is_big(ticket) || ticket->record->body.n <= desk->worker->shared.area_size)
         return false;
-    jobq__handout_fault(ticket, "", "the body is larger than this worker's max_payload");
+    jobq__handout_fault(ticket, "the body is larger than a worker can hand out");
     jobq__handout_end(desk, ticket, JOBQ_ENDED_FAILED);
     return true;
 }

@@ -71,7 +71,7 @@ static void park_newer(jobq__desk *desk, jobq__ticket *ticket)
                              "job %s (\"%s\") was written by a newer version of the library; it "
                              "waits for a newer worker",
                              handout->id, handout->name);
-    jobq__handout_fault(ticket, "", "the job was written by a newer version of the library");
+    jobq__handout_fault(ticket, "the job was written by a newer version of the library");
     jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSUPPORTED_VERSION);
 }
 
@@ -94,7 +94,7 @@ static void judge_start(jobq__desk *desk, jobq__ticket *ticket, int header_probl
     if (header_problem == JOBQ_EUNSUPPORTED) {
         park_newer(desk, ticket);
     } else if (header_problem != 0) {
-        jobq__handout_fault(ticket, "", jobq_error_message(jobq_error_last()));
+        jobq__handout_fault(ticket, jobq_error_message(jobq_error_last()));
         jobq__handout_end(desk, ticket, JOBQ_ENDED_UNDECODABLE);
     } else if (how != JOBQ__START_RUN) {
         bury_at_start(desk, ticket, how, reason);
@@ -144,18 +144,22 @@ jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record,
 
 /* ---- how it ended ---------------------------------------------------------------------------- */
 
-/* A fault of our own wording; without memory there is none. */
-void jobq__handout_fault(jobq__ticket *ticket, const char *class_name, const char *message)
+/* Without memory there is none. */
+void jobq__handout_keep_fault(jobq__ticket *ticket, const jobq__fault *fault)
 {
-    jobq__fault fault = {.message = jobq__slice_text(message)};
     jobq__buf buf = {0};
 
-    if (*class_name)
-        fault.class_name = jobq__slice_text(class_name);
-    jobq__fault_write(&buf, &fault);
+    jobq__fault_write(&buf, fault);
     jobq__free(ticket->own_fault);
     ticket->own_fault = buf.p;
     ticket->fault = jobq__slice(buf.p, buf.p ? buf.n : 0);
+}
+
+void jobq__handout_fault(jobq__ticket *ticket, const char *message)
+{
+    const jobq__fault fault = {.message = jobq__slice_text(message)};
+
+    jobq__handout_keep_fault(ticket, &fault);
 }
 
 static void judge(jobq__desk *desk, jobq__ticket *ticket)
@@ -234,9 +238,9 @@ static void word_unknown(jobq__ticket *ticket)
     if (ticket->fault.n > 0 || ticket->verdict.op != JOBQ_OP_DEAD)
         return;
     if (ticket->ending == JOBQ_ENDED_UNKNOWN_NAME)
-        jobq__handout_fault(ticket, "", "no handler of that name was found in time");
+        jobq__handout_fault(ticket, "no handler of that name was found in time");
     else if (ticket->ending == JOBQ_ENDED_UNSUPPORTED_VERSION)
-        jobq__handout_fault(ticket, "", "no handler of that version was found in time");
+        jobq__handout_fault(ticket, "no handler of that version was found in time");
 }
 
 /* The texts of `out` lie in the desk's arena until the exchange is over. */

@@ -118,20 +118,8 @@ static int64_t lease_for(const jobq__desk *desk, const jobq__policy *policy)
 
 static void keep_fault(jobq__ticket *ticket, const jobq_job *job)
 {
-    jobq__buf buf = {0};
-
-    if (!job->fault.message.p && !job->fault.class_name.p)
-        return;
-    jobq__fault_write(&buf, &job->fault);
-    jobq__free(ticket->own_fault);
-    ticket->own_fault = buf.p;
-    ticket->fault = jobq__slice(buf.p, buf.p ? buf.n : 0);
-}
-
-static bool did_run(jobq_ending ending)
-{
-    return ending != JOBQ_ENDED_UNSTARTED && ending != JOBQ_ENDED_UNDECODABLE &&
-           ending != JOBQ_ENDED_UNKNOWN_NAME && ending != JOBQ_ENDED_UNSUPPORTED_VERSION;
+    if (!jobq__fault_is_empty(&job->fault))
+        jobq__handout_keep_fault(ticket, &job->fault);
 }
 
 static void end_current(struct jobq__inline *inl, jobq_ending ending, int64_t delay_ms)
@@ -143,7 +131,7 @@ static void end_current(struct jobq__inline *inl, jobq_ending ending, int64_t de
     set_timer(inl, 0);
     desk->now_ms = jobq__clock_mono_ms();
     ticket->delay_ms = delay_ms;
-    if (did_run(ending)) {
+    if (jobq__ending_began(ending)) {
         ticket->ran_us = jobq__clock_mono_us() - inl->started_us;
         jobq__handout_ran(desk, ticket);
         desk->s.rest_until_ms =
@@ -227,6 +215,8 @@ static int take_interrupt(jobq_job *job)
     take_signals(inl);
     if (!inl->told_stop && is_stop_due(inl, now_ms)) {
         inl->told_stop = true;
+        if (atomic_load(&inl->desk->words->stop) != JOBQ__HARD)
+            jobq__desk_count(inl->desk, JOBQ__COUNT_DRAIN_EXPIRED, 1);
         kind = JOBQ_INTERRUPT_STOP;
     } else if (!inl->told_timeout && inl->deadline_ms > 0 && now_ms >= inl->deadline_ms) {
         inl->told_timeout = true;
@@ -291,18 +281,10 @@ static int start_held(jobq_worker *worker, jobq_job **job_out)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static jobq_slice next_text(const char **p, size_t n)
-{
-    jobq_slice text = {*p, n};
-
-    *p += n;
-    return text;
-}
-
-static int deliver(jobq_worker *worker, jobq_event **event_out)
+/* Reads the message into the event; false: unreadable. */
+static bool read_event(jobq_worker *worker, const jobq__buf *bytes)
 {
     struct jobq__inline *inl = worker->inl;
-    const jobq__buf *bytes = &inl->desk->posts->bytes;
     const jobq__job_message *m = (const jobq__job_message *)(const void *)bytes->p;
     const char *p = bytes->p + sizeof(*m);
     jobq_record record = {.counters = m->counters,
@@ -310,20 +292,27 @@ static int deliver(jobq_worker *worker, jobq_event **event_out)
                           .enqueued_at_ms = m->enqueued_at_ms,
                           .version = m->version};
     jobq_slice name, data;
-    bool good = !bytes->failed;
 
     record.base_at_ms = m->base_at_ms;
     record.priority = m->priority;
-    record.id = next_text(&p, m->id_n);
-    record.queue = next_text(&p, m->queue_n);
-    record.name = next_text(&p, m->name_n);
-    record.header = next_text(&p, m->header_n);
-    name = next_text(&p, m->event_n);
-    data = next_text(&p, m->data_n);
+    record.id = jobq__message_text(&p, m->id_n);
+    record.queue = jobq__message_text(&p, m->queue_n);
+    record.name = jobq__message_text(&p, m->name_n);
+    record.header = jobq__message_text(&p, m->header_n);
+    name = jobq__message_text(&p, m->event_n);
+    data = jobq__message_text(&p, m->data_n);
     record.body = jobq__slice(p, m->body_n);
-    good = good &&
-           jobq__job_fill(&inl->event_job, &record, worker->run_conf, NULL, m->taken_at_ms) == 0 &&
+    return jobq__job_fill(&inl->event_job, &record, worker->run_conf, NULL, m->taken_at_ms) == 0 &&
            jobq__event_read(&inl->event, name.p, name.n, data.p, data.n);
+}
+
+/* What was cut for want of memory, when it was made or now, is dropped. */
+static int deliver(jobq_worker *worker, jobq_event **event_out)
+{
+    struct jobq__inline *inl = worker->inl;
+    const jobq__buf *bytes = &inl->desk->posts->bytes;
+    const bool good = !bytes->failed && read_event(worker, bytes);
+
     jobq__posts_drop(inl->desk);
     inl->event.job = &inl->event_job;
     *event_out = &inl->event;
@@ -356,7 +345,7 @@ static void look(struct jobq__inline *inl)
     desk->now_ms = jobq__clock_mono_ms();
     check_memory(inl);
     jobq__desk_situation(desk);
-    s->room = s->idle_children = s->live_children = 1;
+    s->room = s->idle_children = 1;
     jobq__ready_set(desk->worker,
                     s->stop == JOBQ__GO && !s->paused && desk->renewed && s->reserve_failures == 0);
 }
@@ -437,12 +426,11 @@ int jobq__inline_next(jobq_worker *worker, jobq_job **job_out, jobq_event **even
 void jobq__inline_fatal(jobq_worker *worker, const char *text, size_t n)
 {
     struct jobq__inline *inl = worker->inl;
-    jobq__fault fault = {.message = jobq__slice(text, text ? n : 0)};
+    const jobq__fault fault = {.message = jobq__slice(text, text ? n : 0)};
 
     if (!inl->current)
         return;
-    worker->job.fault = fault;
-    keep_fault(inl->current, &worker->job);
+    jobq__handout_keep_fault(inl->current, &fault);
     end_current(inl, JOBQ_ENDED_CRASHED, -1);
     jobq__desk_exchange(inl->desk, 0, 0);
     jobq__observer_tick(inl->desk->observer, inl->desk->now_ms);

@@ -100,7 +100,6 @@ static int fork_dispatcher(jobq__master *m)
     if (pid < 0)
         return jobq__error_set(JOBQ_EIO, "the dispatcher could not be forked: %s", strerror(errno));
     m->dispatcher = pid;
-    atomic_store(&m->words->dispatcher_pid, pid);
     return 0;
 }
 

@@ -33,6 +33,15 @@ static int find_mode(const char *output)
     return -1;
 }
 
+static void use_sink(jobq__observer *o, const jobq__sink *sink)
+{
+    o->mode = JOBQ__OBSERVE_JOBS;
+    if (sink->kind == JOBQ__SINK_LINE)
+        jobq__output_init_line(&o->out, sink->line, sink->payload);
+    else
+        jobq__output_init(&o->out, sink->fd);
+}
+
 int jobq__observer_new(const jobq_worker *worker, jobq__observer **out)
 {
     const char *output = worker->run_conf->s.output;
@@ -42,9 +51,14 @@ int jobq__observer_new(const jobq_worker *worker, jobq__observer **out)
     if (!o)
         return jobq__error_nomem();
     o->worker = worker;
+    jobq__output_init(&o->err, STDERR_FILENO);
+    if (jobq__sink_in_force(worker)) {
+        use_sink(o, &worker->sink);
+        *out = o;
+        return 0;
+    }
     o->mode = output ? find_mode(output) : JOBQ__OBSERVE_AUTO;
     jobq__output_init(&o->out, STDOUT_FILENO);
-    jobq__output_init(&o->err, STDERR_FILENO);
     if (o->mode < 0) {
         o->mode = JOBQ__OBSERVE_JOBS;
         rc = jobq__output_open(&o->out, output);

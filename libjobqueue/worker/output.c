@@ -27,6 +27,13 @@ void jobq__output_init(jobq__output *out, int fd)
     out->fd = fd;
 }
 
+void jobq__output_init_line(jobq__output *out, jobq_line_function line, void *payload)
+{
+    jobq__output_init(out, -1);
+    out->line = line;
+    out->payload = payload;
+}
+
 static int open_file(const char *path)
 {
     return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
@@ -111,6 +118,20 @@ static void drop_all(jobq__output *out)
     jobq__buf_reset(&out->pending);
 }
 
+/* The function may lead to further lines: they wait for the next flush. */
+static void hand_over(jobq__output *out)
+{
+    jobq__buf lines = out->pending;
+    const char *p = lines.p, *end;
+
+    memset(&out->pending, 0, sizeof(out->pending));
+    for (size_t left = lines.n; left && (end = memchr(p, '\n', left)); p = end + 1) {
+        out->line(out->payload, p, (size_t)(end - p));
+        left -= (size_t)(end + 1 - p);
+    }
+    jobq__buf_free(&lines);
+}
+
 static void write_pending(jobq__output *out, int wait_ms)
 {
     jobq__buf *pending = &out->pending;
@@ -144,7 +165,7 @@ static void say_dropped(jobq__output *out)
 
 void jobq__output_line(jobq__output *out, const char *text, size_t n)
 {
-    if (out->pending.n + n + 1 > PENDING_MAX)
+    if (out->pending.n + n + 1 > PENDING_MAX && !out->line)
         write_pending(out, 0);
     say_dropped(out);
     if (out->pending.n + n + 1 > PENDING_MAX || !jobq__buf_reserve(&out->pending, n + 2)) {
@@ -160,13 +181,20 @@ void jobq__output_flush(jobq__output *out, int64_t mono_ms)
 {
     if (out->pending.n == 0)
         return;
+    if (out->line) {
+        hand_over(out);
+        return;
+    }
     reopen(out, mono_ms);
     write_pending(out, 0);
 }
 
 void jobq__output_close(jobq__output *out)
 {
-    write_pending(out, LAST_WAIT_MS);
+    if (out->line)
+        hand_over(out);
+    else
+        write_pending(out, LAST_WAIT_MS);
     jobq__buf_free(&out->pending);
     if (out->path)
         close(out->fd);

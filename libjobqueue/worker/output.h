@@ -6,6 +6,8 @@
 #ifndef JOBQ_WORKER_OUTPUT_H
 #define JOBQ_WORKER_OUTPUT_H
 
+#include <jobqueue/worker.h>
+
 #include "util/buf.h"
 #include "util/fd.h"
 
@@ -15,11 +17,15 @@ typedef struct {
     const char *path;
     jobq__fd_identity identity;
     int fd;
+    /* lines go to this instead, at each flush */
+    jobq_line_function line;
+    void *payload;
     int64_t dropped;   /* lines, since the last that said so */
     int64_t looked_ms; /* when we last looked whether the file is still there */
 } jobq__output;
 
 void jobq__output_init(jobq__output *out, int fd);
+void jobq__output_init_line(jobq__output *out, jobq_line_function line, void *payload);
 int jobq__output_open(jobq__output *out, const char *path); /* path is borrowed */
 /* One line without its end. */
 void jobq__output_line(jobq__output *out, const char *text, size_t n);

@@ -157,7 +157,6 @@ static void reap_dispatcher(jobq__master *m)
         return;
     m->dispatcher = 0;
     jobq__ready_set(m->worker, false);
-    atomic_store(&m->words->dispatcher_pid, 0);
     atomic_store(&m->words->dispatcher_sleeping, 0);
     if (!atomic_load(&m->words->settled))
         replace_dispatcher(m, status);

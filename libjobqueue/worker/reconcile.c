@@ -92,7 +92,6 @@ void jobq__desk_give_up(jobq__desk *desk)
     while (desk->ended.first) {
         jobq__ticket *ticket = desk->ended.first;
 
-        ticket->bare = true; /* nobody is going to ask again */
         ticket->status = JOBQ_ECONNECT;
         jobq__handout_answered(desk, ticket);
     }

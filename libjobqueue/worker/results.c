@@ -89,8 +89,6 @@ static void read_one(jobq__desk *desk, jobq__seat *seat, const void *bytes, size
     ticket = find_ticket(seat, message->handout);
     if (ticket && !ticket->known)
         end_by_result(desk, seat, ticket, message, n);
-    if (message->retiring)
-        atomic_store(&seat->slot->retiring, 1);
 }
 
 static void read_seat(jobq__desk *desk, jobq__seat *seat)
@@ -189,7 +187,7 @@ static void blame(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
     else
         word_death(slot, text, sizeof(text));
     if (ending != JOBQ_ENDED_STOPPED)
-        jobq__handout_fault(ticket, "", text);
+        jobq__handout_fault(ticket, text);
     jobq__handout_ran(desk, ticket);
     jobq__handout_end(desk, ticket, ending);
     ticket->seated = true;
@@ -215,10 +213,12 @@ static bool is_drained(const jobq__seat *seat)
 
 static void free_seat(jobq__desk *desk, jobq__seat *seat)
 {
+    const jobq__shared *shared = &desk->worker->shared;
     jobq__slot *slot = seat->slot;
 
     if (desk->listener == seat)
         desk->listener = NULL;
+    jobq__slot_return_area(slot, shared->areas + (size_t)(seat - desk->seats) * shared->area_size);
     memset(seat, 0, sizeof(*seat));
     seat->slot = slot;
     jobq__slot_clear(slot);

@@ -60,7 +60,7 @@ const void *jobq__ring_look(const jobq__ring *ring, const char *base, uint64_t *
     const char *data = base + ring->offset;
     uint32_t n;
 
-    if (at == head)
+    if (at == head || head - at > ring->size)
         return NULL;
     n = *(const uint32_t *)(const void *)(data + position);
     if (n == WRAP) {
@@ -69,7 +69,7 @@ const void *jobq__ring_look(const jobq__ring *ring, const char *base, uint64_t *
         n = *(const uint32_t *)(const void *)data;
     }
     /* A handler gone wild may have written over its ring: what cannot be a message is the end. */
-    if (padded(n) > ring->size - position || padded(n) > head - at)
+    if (head - at > ring->size || padded(n) > ring->size - position || padded(n) > head - at)
         return NULL;
     *cursor = at + padded(n);
     *n_out = n;

@@ -70,6 +70,15 @@ typedef struct {
     uint64_t body_n;
 } jobq__job_message;
 
+/* The next of a message's texts, n bytes long. */
+static inline jobq_slice jobq__message_text(const char **p, size_t n)
+{
+    jobq_slice text = {*p, n};
+
+    *p += n;
+    return text;
+}
+
 typedef struct {
     uint64_t handout;
     uint32_t ending;  /* jobq_ending */
@@ -77,8 +86,6 @@ typedef struct {
     int64_t delay_ms; /* -1 = none */
     int64_t ran_us;   /* handler time; -1 = it never started */
     int64_t ended_mono_ms;
-    uint8_t killed_soft; /* the soft stop was delivered to it */
-    uint8_t retiring;    /* the child leaves after this one */
 } jobq__result_message;
 
 /* ---- slots (slot.c) -----------------------------------------------------------------------------
@@ -125,7 +132,7 @@ typedef struct {
     jobq__word fatal_n; /* child: length of the text below, stored last */
     char fatal[JOBQ__FATAL_TEXT];
     jobq__number records[JOBQ__RECORDS];
-    /* dispatcher: bytes of the big area in use, child stores 0 when done with it */
+    /* dispatcher: bytes of the big area in use; 0 when the child is done with it */
     jobq__long area_used;
     jobq__long jobs_run; /* child: handlers it ran */
     jobq__ring jobs, results;
@@ -153,7 +160,6 @@ enum {
 #define JOBQ__STOP_LIST(X)                                            \
     X(NONE, "")                                                       \
     X(SIGNAL, "asked to shut down")                                   \
-    X(RESTART, "restart requested")                                   \
     X(MAX_JOBS, "ran %lld jobs")                                      \
     X(MAX_TIME, "been going for %llds")                               \
     X(MEMORY, "using %lldMB")                                         \
@@ -170,7 +176,6 @@ typedef struct {
     jobq__word stop_reason; /* JOBQ__STOP_* */
     jobq__long stop_number; /* the %lld of the reason */
     jobq__word paused;      /* master: USR2 1, CONT 0 */
-    jobq__word dump;        /* master raises it on USR1 */
     /* dispatcher */
     jobq__word ready;          /* serving: connected, not draining, not paused */
     jobq__word settled;        /* everything is settled or given up: children may go */
@@ -183,9 +188,7 @@ typedef struct {
     jobq__long next_handout; /* number for the next one */
     jobq__long counters[JOBQ__COUNTERS];
     jobq__long jobs_run; /* handlers that ran (max_jobs counts these) */
-    jobq__long hooks_due;
     /* master */
-    _Atomic int32_t dispatcher_pid;
     jobq__word dispatcher_starts;
     jobq__word master_sleeping; /* it waits for long: who begins a job swaps it to 0 and rings */
     char worker_id[JOBQ__WORKER_ID_SIZE];
@@ -251,7 +254,10 @@ void jobq__slot_sleep(jobq__slot *slot, uint32_t seen, int64_t timeout_ms);
 bool jobq__slot_begin(jobq__slot *slot, uint64_t number);
 /* dispatcher: GIVEN -> REVOKED; false: begun or ended */
 bool jobq__slot_revoke(jobq__slot *slot, uint64_t number);
+void jobq__slot_end(jobq__slot *slot, uint64_t number);              /* child: RUNNING -> ENDED */
 unsigned jobq__slot_record(const jobq__slot *slot, uint64_t number); /* its state */
+/* child, dispatcher for a dead one: the big area is free again, its memory the system's */
+void jobq__slot_return_area(jobq__slot *slot, char *area);
 /* Asks for a stop: true if this call raised it to `level`. */
 bool jobq__words_stop(jobq__words *words, uint32_t level, uint32_t reason, int64_t number);
 

@@ -7,6 +7,7 @@
 
 #include <linux/futex.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,22 +48,29 @@ void jobq__slot_sleep(jobq__slot *slot, uint32_t seen, int64_t timeout_ms)
     atomic_store(&slot->sleeping, 0);
 }
 
-static bool move_record(jobq__slot *slot, uint64_t number, unsigned to)
+static bool move_record(jobq__slot *slot, uint64_t number, unsigned from, unsigned to)
 {
-    uint64_t given = jobq__record_value(number, JOBQ__GIVEN);
+    uint64_t before = jobq__record_value(number, from);
 
-    return atomic_compare_exchange_strong(&slot->records[number % JOBQ__RECORDS], &given,
+    return atomic_compare_exchange_strong(&slot->records[number % JOBQ__RECORDS], &before,
                                           jobq__record_value(number, to));
 }
 
 bool jobq__slot_begin(jobq__slot *slot, uint64_t number)
 {
-    return move_record(slot, number, JOBQ__RUNNING);
+    return move_record(slot, number, JOBQ__GIVEN, JOBQ__RUNNING);
 }
 
 bool jobq__slot_revoke(jobq__slot *slot, uint64_t number)
 {
-    return move_record(slot, number, JOBQ__REVOKED);
+    return move_record(slot, number, JOBQ__GIVEN, JOBQ__REVOKED);
+}
+
+/* Once the result is in the ring the dispatcher may have given the cell to a later hand-out, whose
+ * record must stand. */
+void jobq__slot_end(jobq__slot *slot, uint64_t number)
+{
+    move_record(slot, number, JOBQ__RUNNING, JOBQ__ENDED);
 }
 
 /* A cell that holds another number by now: that hand-out is long over. */
@@ -71,6 +79,15 @@ unsigned jobq__slot_record(const jobq__slot *slot, uint64_t number)
     uint64_t value = atomic_load(&slot->records[number % JOBQ__RECORDS]);
 
     return value >> 2 == number ? (unsigned)(value & 3) : JOBQ__ENDED;
+}
+
+void jobq__slot_return_area(jobq__slot *slot, char *area)
+{
+    const int64_t used = atomic_load(&slot->area_used);
+
+    if (used > 0)
+        madvise(area, (size_t)used, MADV_REMOVE);
+    atomic_store(&slot->area_used, 0);
 }
 
 bool jobq__words_stop(jobq__words *words, uint32_t level, uint32_t reason, int64_t number)

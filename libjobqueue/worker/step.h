@@ -23,12 +23,11 @@ typedef struct {
     int64_t results; /* of them what handlers did; the rest is unstarted jobs on their way back */
     int64_t held;    /* reserved, in no child */
     int64_t room;    /* hand-outs that children could take now */
-    int64_t idle_children, live_children;
+    int64_t idle_children;
     bool prefetch;          /* may hold more than the running ones */
     bool store_empty;       /* the last reserve of all queues came back with nothing */
     int64_t empty_since_ms; /* since when nothing was ready and nothing ran; 0 = not */
     int64_t reserve_failures, retry_at_ms; /* in a row; when to try again */
-    int64_t first_failure_ms;              /* of that row */
     bool renewable;                      /* in that row: leases are renewed all the same, on time */
     int64_t renew_at_ms, maintain_at_ms; /* maintain_at 0 = nothing known */
     bool woken;                          /* the store said: look */

@@ -68,7 +68,7 @@ static void note_child(const jobq__master *m, uint32_t i)
                             ran);
 }
 
-static void dump(jobq__master *m)
+static void dump(const jobq__master *m)
 {
     jobq__observer_note(m->observer, "dispatcher %d: %s, %u jobs in children, %lld jobs run",
                         (int)m->dispatcher, atomic_load(&m->words->ready) ? "ready" : "not ready",
@@ -76,8 +76,6 @@ static void dump(jobq__master *m)
     for (uint32_t i = 0; i < m->words->slot_count; i++)
         if (m->places[i].pid)
             note_child(m, i);
-    atomic_store(&m->words->dump, 1);
-    jobq__master_ring_dispatcher(m);
 }
 
 void jobq__master_take_signals(jobq__master *m)

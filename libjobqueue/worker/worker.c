@@ -80,6 +80,7 @@ void jobq_worker_free(jobq_worker *worker)
     jobq_conf_free(worker->conf);
     jobq_conf_free(worker->run_conf);
     jobq__free(worker->ready_file);
+    jobq__sink_clear(worker);
     jobq__job_release_memory(&worker->job);
     if (worker->role != JOBQ_ROLE_CHILD)
         jobq__shared_free(&worker->shared);
@@ -249,6 +250,7 @@ int jobq__worker_prepare(jobq_worker *worker, const char *const *queues, size_t 
         (rc = set_run_conf(worker, over)) < 0 || (rc = set_queues(worker, queues, count)) < 0 ||
         (rc = choose_mode(worker)) < 0)
         return rc;
+    worker->sink_outvoted = over && jobq__conf_given(over, output);
     renew_identity(worker);
     jobq__shared_free(&worker->shared);
     worker->stop_text[0] = '\0';
@@ -276,7 +278,8 @@ int jobq_worker_start(jobq_worker *worker, const char *const *queues, size_t cou
     if ((rc = jobq__worker_prepare(worker, queues, count, over)) < 0)
         return rc;
     pool = worker->run_conf->s.processes > 0;
-    if ((rc = jobq__signals_install(pool)) < 0)
+    if ((pool && (rc = jobq__sink_check_pool(worker)) < 0) ||
+        (rc = jobq__signals_install(pool)) < 0)
         return rc;
     rc = pool ? jobq__master_run(worker, code_out) : run_inline(worker);
     if (rc == JOBQ_ROLE_MASTER)
@@ -330,7 +333,7 @@ void jobq_worker_fatal(jobq_worker *worker, const char *text, size_t n)
     if (worker->stamp != jobq__process_stamp())
         return;
     if (worker->role == JOBQ_ROLE_CHILD)
-        jobq__child_fatal(worker, text, n);
+        jobq__child_retire(worker, text, n);
     else if (worker->inl)
         jobq__inline_fatal(worker, text, n);
 }

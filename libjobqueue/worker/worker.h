@@ -19,6 +19,15 @@ typedef struct {
     jobq_conf *conf; /* scope handler */
 } jobq__handler;
 
+enum { JOBQ__SINK_OPTION, JOBQ__SINK_FD, JOBQ__SINK_LINE };
+
+typedef struct {
+    int kind, fd; /* OPTION: `output` says it; fd is our own copy */
+    jobq_line_function line;
+    void *payload;
+    void (*destroy)(void *payload);
+} jobq__sink;
+
 struct jobq_worker {
     jobq_queue *queue;
     jobq_conf *conf;     /* constructor's options */
@@ -28,7 +37,9 @@ struct jobq_worker {
     bool has_resolver;
     uint32_t listened; /* bit i: jobq_event_list(i) has a listener */
     jobq_worker_hooks hooks;
-    char **queues; /* being served */
+    jobq__sink sink;
+    bool sink_outvoted; /* this run's options have an output of their own */
+    char **queues;      /* being served */
     size_t queue_count;
     jobq__shared shared; /* pool and inline alike (inline: words only) */
     int role;            /* JOBQ_ROLE_* once started, -1 before */
@@ -59,6 +70,11 @@ void jobq__worker_stop_text(const jobq__words *words, char *out, size_t size);
 int jobq__worker_prepare(jobq_worker *worker, const char *const *queues, size_t count,
                          const jobq_conf *over);
 
+/* sink.c: outputs that are no option's text */
+void jobq__sink_clear(jobq_worker *worker);
+bool jobq__sink_in_force(const jobq_worker *worker);
+int jobq__sink_check_pool(const jobq_worker *worker); /* JOBQ_ECONF: a function */
+
 /* ready.c */
 /* before a run; JOBQ_EINVAL: no such file can be made */
 int jobq__ready_begin(jobq_worker *worker);
@@ -77,7 +93,6 @@ void jobq__child_begin(jobq_worker *worker, uint32_t slot); /* right after the f
 int jobq__child_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out);
 _Noreturn void jobq__child_finish(jobq_worker *worker);
 void jobq__child_retire(jobq_worker *worker, const char *text, size_t n);
-void jobq__child_fatal(jobq_worker *worker, const char *text, size_t n);
 
 /* inline.c */
 int jobq__inline_begin(jobq_worker *worker, bool silent);

@@ -82,8 +82,9 @@ static int load_worker(const char *source, zval *out)
 static int work(void *payload, const char *source, const char *dsn, const char *const *queues,
                 size_t count, const jobq_conf *over)
 {
-    zval *ready = payload, made;
+    zval *ready = payload, made, output;
     ZVAL_UNDEF(&made);
+    ZVAL_UNDEF(&output);
     if (ready && source) {
         return usage("error: %s is not used here: the program brings its own worker\n",
                      "--bootstrap");
@@ -96,7 +97,7 @@ static int work(void *payload, const char *source, const char *dsn, const char *
         return rc < 0 ? JOBQ_ECALLBACK : rc;
     }
     php_jobq_worker *worker = php_jobq_worker_get(ready ? ready : &made);
-    int code = worker ? php_jobq_run(worker, queues, count, over) : -1;
+    int code = worker ? php_jobq_run(worker, queues, count, over, &output) : -1;
     zval_ptr_dtor(&made);
     return code < 0 ? JOBQ_ECALLBACK : code;
 }

@@ -32,23 +32,38 @@ static zend_string *place_key(const source *s, const char *id)
     return strpprintf(0, "%d %s", s->name ? (int)s->state : JOBQ_STATES, id);
 }
 
+static void forget_oldest(HashTable *places)
+{
+    zend_string *oldest;
+    ZEND_HASH_FOREACH_STR_KEY(places, oldest)
+    {
+        zend_hash_del(places, oldest);
+        break;
+    }
+    ZEND_HASH_FOREACH_END();
+}
+
 /* The store pages by cursors, PHP by the last id seen: what the two have to do with each other is
- * kept for the pages given out lately. */
+ * kept for the pages given out lately, for a job may have left the list by the next call. */
 static void remember(const source *s, const jobq_list *list)
 {
-    const char *next = jobq_list_next(list), *id;
+    enum { PLACES = 256 };
+    const char *last = jobq_list_last(list), *id;
     zval *places = &s->queue->places, value;
-    if (!next) {
+    if (!last) {
         return;
     }
-    if (Z_TYPE_P(places) != IS_ARRAY || zend_hash_num_elements(Z_ARRVAL_P(places)) >= 256) {
-        zval_ptr_dtor(places);
+    if (Z_TYPE_P(places) != IS_ARRAY) {
         array_init(places);
     }
     id = jobq_info_text(jobq_list_get(list, jobq_list_count(list) - 1), JOBQ_INFO_ID, NULL);
     zend_string *key = place_key(s, id ? id : "");
-    ZVAL_STRING(&value, next);
-    zend_hash_update(Z_ARRVAL_P(places), key, &value);
+    ZVAL_STRING(&value, last);
+    zend_hash_del(Z_ARRVAL_P(places), key); /* it is the newest again */
+    if (zend_hash_num_elements(Z_ARRVAL_P(places)) >= PLACES) {
+        forget_oldest(Z_ARRVAL_P(places));
+    }
+    zend_hash_add_new(Z_ARRVAL_P(places), key, &value);
     zend_string_release(key);
 }
 
@@ -64,14 +79,12 @@ static zend_long position(const jobq_list *list, const char *id)
     return -1;
 }
 
-static zend_string *next_of(const jobq_list *list)
+static zend_string *text_of(const char *cursor)
 {
-    const char *next = jobq_list_next(list);
-    return next ? zend_string_init(next, strlen(next), 0) : ZSTR_EMPTY_ALLOC();
+    return cursor ? zend_string_init(cursor, strlen(cursor), 0) : ZSTR_EMPTY_ALLOC();
 }
 
-/* An id that no page of ours ended with: walk there. The cursor behind it ("": it is the last one),
- * or NULL. */
+/* An id that no page of ours ended with: walk there. The cursor behind it, or NULL: thrown. */
 static zend_string *walk_to(const source *s, const char *id)
 {
     enum { PAGE = 1000 };
@@ -82,11 +95,11 @@ static zend_string *walk_to(const source *s, const char *id)
             break;
         }
         zend_long at = position(list, id);
-        zend_string *next = next_of(list);
+        zend_string *next = text_of(jobq_list_next(list));
         jobq_list_free(list);
         if (at >= 0 &&
             fetch(s, (size_t)at + 1, cursor ? ZSTR_VAL(cursor) : NULL, &list) == SUCCESS) {
-            found = next_of(list);
+            found = text_of(jobq_list_last(list));
             jobq_list_free(list);
         }
         if (cursor) {
@@ -121,7 +134,7 @@ static void return_page(const source *s, zend_long limit, const char *after, zva
     }
     array_init(return_value);
     if (cursor && ZSTR_LEN(cursor) == 0) {
-        return; /* behind the last one */
+        return; /* all of them have left meanwhile */
     }
     if (fetch(s, (size_t)limit, cursor ? ZSTR_VAL(cursor) : NULL, &list) == SUCCESS) {
         for (size_t i = 0; i < jobq_list_count(list); i++) {

@@ -23,6 +23,7 @@ static zend_object *create_worker(zend_class_entry *ce)
 static void free_worker(zend_object *object)
 {
     php_jobq_worker *worker = php_jobq_worker_from(object);
+    worker->muted = true;
     jobq_worker_free(worker->worker);
     for (uint32_t i = 0; i < worker->handler_count; i++) {
         zend_string_release(worker->handlers[i].name);
@@ -34,6 +35,8 @@ static void free_worker(zend_object *object)
     zval_ptr_dtor(&worker->resolver);
     zval_ptr_dtor(&worker->middleware);
     zval_ptr_dtor(&worker->listeners);
+    zval_ptr_dtor(&worker->output);
+    zval_ptr_dtor(&worker->line);
     zval_ptr_dtor(&worker->queue);
     zend_object_std_dtor(object);
 }
@@ -46,6 +49,8 @@ static HashTable *get_gc(zend_object *object, zval **table, int *n)
     zend_get_gc_buffer_add_zval(buffer, &worker->resolver);
     zend_get_gc_buffer_add_zval(buffer, &worker->middleware);
     zend_get_gc_buffer_add_zval(buffer, &worker->listeners);
+    zend_get_gc_buffer_add_zval(buffer, &worker->output);
+    zend_get_gc_buffer_add_zval(buffer, &worker->line);
     for (uint32_t i = 0; i < worker->handler_count; i++) {
         zend_get_gc_buffer_add_zval(buffer, &worker->handlers[i].callable);
     }
@@ -82,9 +87,30 @@ static jobq_conf *conf_of(int scope, HashTable *options)
     return conf;
 }
 
+/* The same for a worker, whose output may be no text: then it is in *output, else that is
+ * undefined. */
+static jobq_conf *worker_conf_of(HashTable *options, zval *output)
+{
+    if (php_jobq_output_take(options, output) == FAILURE) {
+        return NULL;
+    }
+    if (Z_TYPE_P(output) == IS_UNDEF) {
+        return conf_of(JOBQ_SCOPE_WORKER, options);
+    }
+    HashTable *others = zend_array_dup(options);
+    zend_hash_str_del(others, ZEND_STRL("output"));
+    jobq_conf *conf = conf_of(JOBQ_SCOPE_WORKER, others);
+    zend_array_release(others);
+    if (!conf) {
+        zval_ptr_dtor(output);
+        ZVAL_UNDEF(output);
+    }
+    return conf;
+}
+
 ZEND_METHOD(JobQueue_Worker, __construct)
 {
-    zval *queue;
+    zval *queue, output;
     HashTable *options = named_of(execute_data);
     ZEND_PARSE_PARAMETERS_START(1, 1)
         Z_PARAM_OBJECT_OF_CLASS(queue, php_jobq_ce_queue)
@@ -94,13 +120,15 @@ ZEND_METHOD(JobQueue_Worker, __construct)
     if (worker->worker) {
         zend_throw_error(NULL, "the Worker is constructed already");
     }
-    jobq_conf *conf = EG(exception) ? NULL : conf_of(JOBQ_SCOPE_WORKER, options);
+    jobq_conf *conf = EG(exception) ? NULL : worker_conf_of(options, &output);
     if (!conf) {
         RETURN_THROWS();
     }
     if (jobq_worker_new(handle->queue, conf, &worker->worker) < 0) {
         php_jobq_throw_last();
+        zval_ptr_dtor(&output);
     } else {
+        ZVAL_COPY_VALUE(&worker->output, &output);
         ZVAL_COPY(&worker->queue, queue);
         php_jobq_run_hooks(worker->worker);
     }
@@ -336,6 +364,7 @@ ZEND_METHOD(JobQueue_Worker, run)
     HashTable *list = (HashTable *)&zend_empty_array, *options = named_of(execute_data);
     zend_string *text = NULL;
     php_jobq_names names;
+    zval output;
     ZEND_PARSE_PARAMETERS_START(0, 1)
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT_OR_STR(list, text)
@@ -344,10 +373,11 @@ ZEND_METHOD(JobQueue_Worker, run)
     if (!worker || php_jobq_names_read(&names, list, text) == FAILURE) {
         RETURN_THROWS();
     }
-    jobq_conf *over = conf_of(JOBQ_SCOPE_WORKER, options);
+    jobq_conf *over = worker_conf_of(options, &output);
     if (over) {
-        int code = php_jobq_run(worker, names.names, names.count, over);
+        int code = php_jobq_run(worker, names.names, names.count, over, &output);
         RETVAL_LONG(code);
+        zval_ptr_dtor(&output);
     }
     jobq_conf_free(over);
     php_jobq_names_free(&names);

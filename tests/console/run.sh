@@ -438,6 +438,10 @@ expect 'retry of a waiting job' 1 out '0 retried, 1 unknown'
 run retry all --json
 expect 'retry all is retry --all' 1 out '{"retried":2,"skipped":1,"unknown":0,"dry_run":false}'
 work false --tries=1 --queue=q0,q1,default
+run forget ghost ghost
+expect 'an id given twice is one (rule F4)' 1 is '0 forgotten, 1 unknown'
+run forget d2 d2 --dry-run
+expect 'an id given twice is forgotten once (rule F4)' 0 is '1 would be forgotten'
 run forget --queue=q0
 expect 'forget by filter' 0 is '1 forgotten'
 run show d2

@@ -947,12 +947,33 @@ static size_t walk(jobq_listing l, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " " : "",
                                      (int)r->id.n, (const char *)r->id.p);
         pages++;
+        assert_true(!page.first == !l.last.p);
         if (l.next.p) {
+            assert_true(l.next.n == l.last.n && memcmp(l.next.p, l.last.p, l.last.n) == 0);
             memcpy(cursor, l.next.p, l.next.n);
             l.after = jobq__slice(cursor, l.next.n);
         }
     } while (l.next.p && pages < 50);
     return pages;
+}
+
+/* The last page has a place behind its last job, too: what comes there later. */
+static void check_last(jobq_listing l)
+{
+    jobq_batch first = {0}, second = {0};
+    jobq_push item = job_item("d9", "q");
+
+    l.out = &first;
+    assert_ok(jobq__store_list(store, &l));
+    item.delay_ms = 200000;
+    push_item(&item);
+    l.after = l.last;
+    l.out = &second;
+    assert_ok(jobq__store_list(store, &l));
+    assert_true(second.first && !second.first->next);
+    assert_memory_equal(second.first->id.p, "d9", 2);
+    jobq__batch_free(&first);
+    jobq__batch_free(&second);
 }
 
 static void test_lists_with_cursors(void **state)
@@ -981,6 +1002,7 @@ static void test_lists_with_cursors(void **state)
     assert_string_equal(text, "d4 d3 d2 d1 d0");
     l.limit = 5;
     assert_int_equal(walk(l, text, sizeof(text)), 1); /* exactly full: no further page */
+    check_last(l);
     begin_worker("w", 60000);
     reserve_jobs("w", "q", 3);
     l.state = 2;

@@ -367,6 +367,15 @@ static void redirect(const char *path)
     close(fd);
 }
 
+static void write_to_ledger(const pool *p)
+{
+    int fd = open(p->ledger, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+    if (jobq_worker_set_output_fd(running_worker, fd) < 0)
+        _exit(98);
+    close(fd); /* the worker has its own */
+}
+
 static int be_worker(const pool *p, const char *options)
 {
     jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_WORKER, JOBQ_STYLE_SNAKE);
@@ -383,6 +392,8 @@ static int be_worker(const pool *p, const char *options)
         jobq_worker_handle(running_worker, handlers[i].name, strlen(handlers[i].name), 1, NULL);
     if (hooks.after_fork_child)
         jobq_worker_set_hooks(running_worker, &hooks);
+    if (is_mode(p, "descriptor"))
+        write_to_ledger(p);
     if (is_mode(p, "ignore-hup"))
         signal(SIGHUP, SIG_IGN);
     if (is_mode(p, "listen")) {

@@ -22,7 +22,8 @@ typedef struct {
     pid_t pid;         /* the master; leads a process group of its own */
     pid_t known[64];   /* every process of the pool seen so far */
     size_t known_count;
-    /* "exit", "fat", "slow", "retire": children at their start; "ignore-hup"; "listen"; NULL */
+    /* "exit", "fat", "slow", "retire": children at their start; "ignore-hup"; "listen";
+     * "descriptor": the worker's lines go to the ledger; NULL */
     const char *start_mode;
 } pool;
 

@@ -153,6 +153,39 @@ static void done_is_gone(void **state)
     assert_string_equal(jobq_worker_stop_reason(f->worker), "Nothing left to do");
 }
 
+static int64_t counter_of(const fixture *f, const char *wanted)
+{
+    const char *name = "";
+    int64_t n = 0;
+
+    for (size_t i = 0; name && strcmp(name, wanted) != 0; i++)
+        n = jobq_worker_counter(f->worker, i, &name);
+    return n;
+}
+
+/* Rules H1, N2: `drain` seconds after the first stop signal. */
+static void drain_ends_patience(void **state)
+{
+    fixture *f = *state;
+    jobq_job *job;
+
+    push(f, "a", NULL);
+    option(f, "drain", "0.5");
+    make_worker(f, "a");
+    start(f);
+    job = next_job(f);
+    raise(SIGTERM);
+    assert_int_equal(jobq_job_interrupted(job), JOBQ_INTERRUPT_NONE);
+    assert_int_equal(counter_of(f, "drain_expired"), 0);
+    jobq__clock_shift(600, 600);
+    assert_int_equal(jobq_job_interrupted(job), JOBQ_INTERRUPT_STOP);
+    assert_ok(jobq_job_settle(job, JOBQ_ENDED_STOPPED, -1));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_int_equal(counter_of(f, "drain_expired"), 1);
+    assert_int_equal(stat_of(f, JOBQ_STAT_READY), 1);
+}
+
 /* Rules E1, F2: failures wait, the last one kills. */
 static void fails_until_dead(void **state)
 {
@@ -429,16 +462,74 @@ static void events_arrive(void **state)
     assert_int_equal(jobq_worker_finish(f->worker), 0);
 }
 
+typedef struct {
+    jobq_worker *worker;
+    char text[512];
+} heard;
+
+static void hear(void *payload, const char *text, size_t n)
+{
+    heard *h = payload;
+
+    strncat(h->text, text, n < 9 ? n : 9);
+    strcat(h->text, "\n");
+    if (memmem(text, n, "Processed", 9))
+        jobq_worker_stop(h->worker);
+}
+
+/* Rule G4: inline a function gets each line, whatever the options say but those of the start; it
+ * may stop the worker. */
+static void lines_to_a_function(void **state)
+{
+    fixture *f = *state;
+    jobq_conf *over = jobq_conf_new(JOBQ_SCOPE_WORKER, JOBQ_STYLE_SNAKE);
+    heard h = {0};
+    int code;
+
+    make_worker(f, "a");
+    h.worker = f->worker;
+    assert_ok(jobq_worker_set_output_line(f->worker, hear, &h, NULL));
+    push(f, "a", "");
+    start(f);
+    assert_memory_equal(h.text, "Worker ", 7); /* the first line, at once */
+    assert_code(jobq_worker_set_output_fd(f->worker, 1), JOBQ_EINVAL);
+    assert_said("while the worker runs");
+    assert_ok(jobq_job_done(next_job(f)));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP); /* the line about it asked for it */
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_non_null(strstr(h.text, "Stopping:\nRan 1 job\n"));
+
+    h.text[0] = '\0';
+    assert_ok(jobq_conf_set(over, "output", "quiet", 5));
+    assert_int_equal(assert_ok(jobq_worker_start(f->worker, NULL, 0, over, &code)),
+                     JOBQ_ROLE_INLINE);
+    jobq_worker_stop(f->worker);
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_string_equal(h.text, "");
+    jobq_conf_free(over);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(done_is_gone),         TEST(fails_until_dead),       TEST(release_is_free),
-        TEST(expired_never_starts), TEST(unknown_names_wait),     TEST(fatal_is_settled_at_once),
-        TEST(left_without_a_word),  TEST(time_limit_interrupts),  TEST(second_term_stops),
-        TEST(signal_ends_the_wait), TEST(lease_covers_the_limit), TEST(one_at_a_time),
+        TEST(done_is_gone),
+        TEST(drain_ends_patience),
+        TEST(fails_until_dead),
+        TEST(release_is_free),
+        TEST(expired_never_starts),
+        TEST(unknown_names_wait),
+        TEST(fatal_is_settled_at_once),
+        TEST(left_without_a_word),
+        TEST(time_limit_interrupts),
+        TEST(second_term_stops),
+        TEST(signal_ends_the_wait),
+        TEST(lease_covers_the_limit),
+        TEST(one_at_a_time),
         TEST(events_arrive),
+        TEST(lines_to_a_function),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

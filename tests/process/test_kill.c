@@ -266,7 +266,7 @@ static void test_handler_mutes(void **state)
     pool *p = *state;
     char id[129];
 
-    pool_push(p, "mutes", 20, NULL);
+    pool_push(p, "mutes", 0, NULL); /* the next one begins at once */
     strcpy(id, pool_push(p, "sleepy", 60, "timeout=0.3 backoff=100"));
     assert_int_equal(pool_run(p, "processes=1 timeout_grace=20 stop_when_empty=1"), 0);
     assert_int_equal(pool_ledger(p, "end mutes"), 1);
@@ -276,8 +276,8 @@ static void test_handler_mutes(void **state)
     assert_false(pool_said(p, "was killed"));
 }
 
-/* Rule C5: what a child does not begin runs elsewhere, whatever keeps the child (stopped from outside
- * here): within 50 ms of being noticed. */
+/* Rule C5: what a child does not begin runs elsewhere, whatever keeps the child (stopped from
+ * outside here): within 50 ms of being noticed. */
 static void test_idle_child_stopped(void **state)
 {
     pool *p = *state;
@@ -300,7 +300,8 @@ static void test_idle_child_stopped(void **state)
     assert_int_equal(pool_ledger(p, "begin note"), 25);
 }
 
-/* Rules M1, C5, H1: a listener that takes long holds up no job, and no end for longer than patience. */
+/* Rules M1, C5, H1: a listener that takes long holds up no job, and no end for longer than
+ * patience. */
 static void test_slow_listener(void **state)
 {
     pool *p = *state;

@@ -66,8 +66,8 @@ static void break_store(const pool *p)
     sqlite3_close(db);
 }
 
-/* Rule K1: a store that renews leases but hands out nothing is unreadable: with a short lease there is
- * a renewal between any two attempts. */
+/* Rule K1: a store that renews leases but hands out nothing is unreadable: with a short lease there
+ * is a renewal between any two attempts. */
 static void test_renewals_are_no_comfort(void **state)
 {
     pool *p = *state;

@@ -226,6 +226,69 @@ static void test_second_run(void **state)
     }
 }
 
+/* Rule G4: a descriptor as output, for the master, the dispatcher and the one that replaces it. */
+static void test_output_descriptor(void **state)
+{
+    pool *p = *state;
+
+    p->start_mode = "descriptor";
+    pool_start(p, "processes=1 max_jobs=2");
+    pool_push(p, "note", 0, NULL);
+    wait_until(pool_ledger(p, "[") == 1, 20); /* "[time] Processed: ..." */
+    assert_int_equal(kill(pool_dispatcher(p), SIGKILL), 0);
+    wait_until(pool_said(p, "another takes over"), 20); /* errors stay on stderr */
+    pool_push(p, "note", 0, NULL);
+    assert_int_equal(pool_wait(p, 20), 0);
+    assert_int_equal(pool_ledger(p, "["), 2);
+    assert_int_equal(pool_ledger(p, "Worker "), 1);
+    assert_int_equal(pool_ledger(p, "Stopping: ran 2 jobs"), 1);
+    assert_int_equal(pool_ledger(p, "Ran 2 jobs"), 1);
+    assert_false(pool_said(p, "Processed") || pool_said(p, "Ran "));
+}
+
+static void take_line(void *payload, const char *text, size_t n)
+{
+    (void)payload, (void)text, (void)n;
+}
+
+static void count_destroy(void *payload)
+{
+    ++*(int *)payload;
+}
+
+/* Rule G4: a function as output is for inline workers; its payload is given back once. */
+static void test_output_function_refused(void **state)
+{
+    pool *p = *state;
+    jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_WORKER, JOBQ_STYLE_SNAKE);
+    jobq_worker *worker = NULL;
+    int code = 0, destroyed = 0, fds[2];
+
+    assert_ok(jobq_conf_set(conf, "processes", "1", 1));
+    assert_ok(jobq_worker_new(p->queue, conf, &worker));
+    assert_ok(jobq_worker_set_output_line(worker, take_line, &destroyed, count_destroy));
+    assert_code(jobq_worker_start(worker, NULL, 0, NULL, &code), JOBQ_ECONF);
+    assert_said("output");
+    assert_said("processes = 0");
+    assert_string_equal(jobq_error_subject(jobq_error_last()), "output");
+    assert_int_equal(destroyed, 0);
+    assert_code(jobq_worker_set_output_line(worker, NULL, &destroyed, count_destroy), JOBQ_EINVAL);
+    assert_int_equal(destroyed, 1); /* the refused one's */
+    assert_int_equal(pipe(fds), 0);
+    assert_code(jobq_worker_set_output_fd(worker, fds[0]), JOBQ_EINVAL);
+    assert_said("not open for writing");
+    assert_ok(jobq_worker_set_output_fd(worker, fds[1]));
+    assert_int_equal(destroyed, 2);
+    close(fds[0]);
+    close(fds[1]);
+    assert_code(jobq_worker_set_output_fd(worker, fds[1]), JOBQ_EINVAL);
+    assert_said("output: descriptor");
+    assert_ok(jobq_worker_set_output_line(worker, take_line, &destroyed, count_destroy));
+    jobq_worker_free(worker);
+    assert_int_equal(destroyed, 3);
+    jobq_conf_free(conf);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -247,6 +310,8 @@ int main(void)
         TEST(test_stop_from_handler),
         TEST(test_open_file_refused),
         TEST(test_second_run),
+        TEST(test_output_descriptor),
+        TEST(test_output_function_refused),
     };
 
     return cmocka_run_group_tests_name("process/pool", tests, NULL, NULL);

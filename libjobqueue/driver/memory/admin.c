@@ -145,20 +145,22 @@ static const mem_job *next_job(const mem_store *store, const jobq_listing *l, jo
 int jobq__memory_list(void *handle, jobq_listing *l)
 {
     int64_t now_ms = jobq__clock_wall_ms();
-    jobq__cursor cursor, last;
+    jobq__cursor cursor;
+    size_t shown = 0;
     int rc = jobq__cursor_read(l->after, &cursor);
 
-    l->next = jobq__slice(NULL, 0);
-    for (size_t i = 0; i < l->limit && rc == 0; i++) {
+    l->next = l->last = jobq__slice(NULL, 0);
+    for (; shown < l->limit && rc == 0; shown++) {
         const mem_job *job = next_job(handle, l, &cursor, now_ms);
 
         if (!job)
-            return 0;
+            break;
         rc = copy_job(job, l->out, l->keys_only, now_ms);
     }
-    last = cursor;
-    if (rc == 0 && next_job(handle, l, &cursor, now_ms))
-        rc = jobq__cursor_write(last.part, l->out, &l->next);
+    if (rc == 0 && shown > 0)
+        rc = jobq__cursor_write(cursor.part, l->out, &l->last);
+    if (rc == 0 && shown == l->limit && next_job(handle, l, &cursor, now_ms))
+        l->next = l->last;
     return rc;
 }
 

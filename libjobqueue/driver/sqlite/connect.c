@@ -382,7 +382,7 @@ const jobq_driver jobq__sqlite_driver = {
     .name = "sqlite",
     .schemes = "sqlite",
     .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
-                JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH,
+                JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_FILE,
     .max_batch = MAX_BATCH,
     .max_body = MAX_BODY,
     .open = open_store,

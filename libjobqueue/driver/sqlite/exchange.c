@@ -86,23 +86,6 @@ static bool stands_before(const line *a, const line *b)
     return true;
 }
 
-static void read_counters(sqlite3_stmt *stmt, jobq_record *r)
-{
-    jobq_counters *c = &r->counters;
-
-    c->deliveries = sqlite3_column_int64(stmt, 7) + 1;
-    c->failures = sqlite3_column_int64(stmt, 8);
-    c->crashes = sqlite3_column_int64(stmt, 9);
-    c->releases = sqlite3_column_int64(stmt, 10);
-    c->losses = sqlite3_column_int64(stmt, 11);
-    c->exceptions = sqlite3_column_int64(stmt, 12);
-    c->parks = sqlite3_column_int64(stmt, 13);
-    c->parked_since_ms = sqlite3_column_int64(stmt, 14);
-    r->fence = sqlite3_column_int64(stmt, 15) + 1;
-    r->enqueued_at_ms = sqlite3_column_int64(stmt, 16);
-    r->base_at_ms = sqlite3_column_int64(stmt, 17);
-}
-
 static bool read_job(sqlite3_stmt *stmt, jobq_slice queue, uint64_t nonce, bool taken_back,
                      jobq_batch *out, size_t *bytes)
 {
@@ -116,7 +99,7 @@ static bool read_job(sqlite3_stmt *stmt, jobq_slice queue, uint64_t nonce, bool 
     r->version = sqlite3_column_int(stmt, 5);
     r->state = SQL_RESERVED;
     r->taken_back = taken_back;
-    read_counters(stmt, r);
+    jobq__sqlite_read_counters(stmt, 7, true, r);
     r->token.word[0] = (uint64_t)sqlite3_column_int64(stmt, 2);
     r->token.word[1] = (uint64_t)r->fence;
     r->token.word[2] = nonce << 1 | (uint64_t)(sqlite3_column_int(stmt, 18) != 0);

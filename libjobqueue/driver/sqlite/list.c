@@ -86,22 +86,10 @@ enum { PLACE_COLUMN = 30 };
 
 static void read_numbers(sqlite3_stmt *stmt, jobq_record *r, bool held)
 {
-    jobq_counters *c = &r->counters;
-
     r->priority = (uint8_t)(SQL_TOP_PRIORITY - sqlite3_column_int(stmt, 3));
     r->available_at_ms = sqlite3_column_int64(stmt, 4);
     r->version = sqlite3_column_int(stmt, 7);
-    c->deliveries = sqlite3_column_int64(stmt, 9) + held;
-    c->failures = sqlite3_column_int64(stmt, 10);
-    c->crashes = sqlite3_column_int64(stmt, 11);
-    c->releases = sqlite3_column_int64(stmt, 12);
-    c->losses = sqlite3_column_int64(stmt, 13);
-    c->exceptions = sqlite3_column_int64(stmt, 14);
-    c->parks = sqlite3_column_int64(stmt, 15);
-    c->parked_since_ms = sqlite3_column_int64(stmt, 16);
-    r->fence = sqlite3_column_int64(stmt, 17) + held;
-    r->enqueued_at_ms = sqlite3_column_int64(stmt, 18);
-    r->base_at_ms = sqlite3_column_int64(stmt, 19);
+    jobq__sqlite_read_counters(stmt, 9, held, r);
     r->died_at_ms = sqlite3_column_int64(stmt, 20);
     r->reason = (uint8_t)sqlite3_column_int(stmt, 21);
     r->taken_back = sqlite3_column_int(stmt, 22);
@@ -261,10 +249,13 @@ static int read_page(sqlite_store *store, sqlite3_stmt *stmt, jobq_listing *l)
     int rc;
 
     while ((rc = jobq__sqlite_row(store, stmt)) > 0) {
-        if (count++ == l->limit) { /* there is one more: the cursor is the last one shown */
+        if (count == l->limit) { /* there is one more */
             sqlite3_reset(stmt);
-            return jobq__cursor_write(place, l->out, &l->next);
+            rc = jobq__cursor_write(place, l->out, &l->last);
+            l->next = l->last;
+            return rc;
         }
+        count++;
         for (int i = 0; i < 3; i++)
             place[i] = sqlite3_column_int64(stmt, PLACE_COLUMN + i);
         rc = read_shown(store, stmt, l->keys_only, l->out);
@@ -272,7 +263,7 @@ static int read_page(sqlite_store *store, sqlite3_stmt *stmt, jobq_listing *l)
             break;
     }
     sqlite3_reset(stmt);
-    return rc;
+    return rc < 0 || count == 0 ? rc : jobq__cursor_write(place, l->out, &l->last);
 }
 
 static int list(sqlite_store *store, jobq_listing *l)
@@ -282,7 +273,7 @@ static int list(sqlite_store *store, jobq_listing *l)
     sqlite3_stmt *stmt;
     int rc = jobq__cursor_read(l->after, &cursor);
 
-    l->next = jobq__slice(NULL, 0);
+    l->next = l->last = jobq__slice(NULL, 0);
     if (rc == 0 && l->queue.p)
         rc = jobq__sqlite_queue_key(store, l->queue, false, &queue);
     if (rc < 0 || (l->queue.p && queue == 0))

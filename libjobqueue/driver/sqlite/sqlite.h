@@ -158,6 +158,9 @@ void jobq__sqlite_bind(sqlite3_stmt *stmt, int at, jobq_slice s); /* as text */
 void jobq__sqlite_bind_blob(sqlite3_stmt *stmt, int at, jobq_slice s);
 /* A column into the batch; false: no memory. */
 bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out, jobq_slice *to);
+/* From column `at` on: the counters as they stand in the table, fence, enqueued_at, base_at. What
+ * is held counts one delivery more than its row says. */
+void jobq__sqlite_read_counters(sqlite3_stmt *stmt, int at, bool held, jobq_record *r);
 int jobq__sqlite_begin(sqlite_store *store); /* takes the write lock */
 /* Likewise for what somebody waits for; sync false: the commit does not wait for the disk. */
 int jobq__sqlite_begin_hurried(sqlite_store *store, bool sync);

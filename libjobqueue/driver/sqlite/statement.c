@@ -157,6 +157,23 @@ bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out, jobq_sli
     return to->p != NULL;
 }
 
+void jobq__sqlite_read_counters(sqlite3_stmt *stmt, int at, bool held, jobq_record *r)
+{
+    r->counters = (jobq_counters){
+        .deliveries = sqlite3_column_int64(stmt, at) + held,
+        .failures = sqlite3_column_int64(stmt, at + 1),
+        .crashes = sqlite3_column_int64(stmt, at + 2),
+        .releases = sqlite3_column_int64(stmt, at + 3),
+        .losses = sqlite3_column_int64(stmt, at + 4),
+        .exceptions = sqlite3_column_int64(stmt, at + 5),
+        .parks = sqlite3_column_int64(stmt, at + 6),
+        .parked_since_ms = sqlite3_column_int64(stmt, at + 7),
+    };
+    r->fence = sqlite3_column_int64(stmt, at + 8) + held;
+    r->enqueued_at_ms = sqlite3_column_int64(stmt, at + 9);
+    r->base_at_ms = sqlite3_column_int64(stmt, at + 10);
+}
+
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 int jobq__sqlite_set_sync(sqlite_store *store, bool full)

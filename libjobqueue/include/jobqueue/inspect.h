@@ -84,6 +84,9 @@ JOBQ_API const jobq_info *jobq_list_get(const jobq_list *list, size_t i); /* bor
 JOBQ_API jobq_info *jobq_list_take(jobq_list *list, size_t i); /* the caller's from now on */
 /* Give this as `after` for the next page; NULL on the last one. */
 JOBQ_API const char *jobq_list_next(const jobq_list *list);
+/* The place behind the page's last job, to be given as `after` even when that job has left the list
+ * or jobs came behind it meanwhile; NULL: the page is empty. @since 0.1 */
+JOBQ_API const char *jobq_list_last(const jobq_list *list);
 JOBQ_API void jobq_list_free(jobq_list *list);
 
 /* Jobs of one queue in one state, in the order they will run (dead: newest first); limit 1-1000. */
@@ -105,7 +108,8 @@ JOBQ_API int jobq_queue_dead(jobq_queue *queue, const jobq_filter *filter, size_
  * touched. */
 enum { JOBQ_DEAD_RETRY, JOBQ_DEAD_FORGET };
 /* By ids: results[i] = 0 done, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique
- * key is held); may be NULL. Returns the number done. dry_run: says what would be done. */
+ * key is held); may be NULL. An id given twice is one job: its answer stands at its first place, 0
+ * at the others. Returns the number done. dry_run: says what would be done. */
 JOBQ_API int64_t jobq_queue_mend_ids(jobq_queue *queue, int what, const char *const *ids, size_t n,
                                      bool dry_run, int *results);
 /* By filter, in bounded pages. `skipped_out` (may be NULL) counts those whose unique key is held.

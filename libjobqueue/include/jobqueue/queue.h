@@ -66,7 +66,7 @@ JOBQ_API const jobq_error *jobq_message_error(const jobq_message *m);
 JOBQ_API int jobq_queue_push(jobq_queue *queue, jobq_message *m);
 /* The same for n messages: each is judged singly (jobq_message_result), the accepted ones are
  * stored together, in one step when there are at most JOBQ_PUSH_CHUNK. Returns the number stored,
- * or an error that befell all of them. */
+ * or an error: it befell all of them, of more than a chunk those whose result it is. */
 JOBQ_API int jobq_queue_push_many(jobq_queue *queue, jobq_message *const *m, size_t n);
 /* Good sizes for a chunk of push_many. */
 #define JOBQ_PUSH_CHUNK 500

@@ -58,6 +58,20 @@ typedef struct {
 } jobq_worker_hooks;
 JOBQ_API int jobq_worker_set_hooks(jobq_worker *worker, const jobq_worker_hooks *hooks);
 
+/* Where the worker's lines go, as with `output` = jobs; an `output` in start's `over` outvotes it.
+ * Not while the worker runs (JOBQ_EINVAL). The descriptor is copied and stays the caller's; pool
+ * and inline write to it without waiting. JOBQ_EINVAL: it is not open for writing. -1: back to
+ * what the options say. @since 0.1 */
+JOBQ_API int jobq_worker_set_output_fd(jobq_worker *worker, int fd);
+/* One line without its end, not NUL-terminated, borrowed; inside of jobq_worker_start, next,
+ * finish, fatal and free. It may stop the worker, and must not jump out. */
+typedef void (*jobq_line_function)(void *payload, const char *text, size_t n);
+/* The same with a function, inline only: a start with processes > 0 is JOBQ_ECONF. `destroy` (may
+ * be NULL) is called once with the payload: when another output is set, when the worker is freed,
+ * or at once when this fails. @since 0.1 */
+JOBQ_API int jobq_worker_set_output_line(jobq_worker *worker, jobq_line_function line,
+                                         void *payload, void (*destroy)(void *payload));
+
 enum { JOBQ_ROLE_MASTER = 0, JOBQ_ROLE_CHILD = 1, JOBQ_ROLE_INLINE = 2 };
 enum { JOBQ_STEP_STOP = 0, JOBQ_STEP_JOB = 1, JOBQ_STEP_EVENT = 2 };
 

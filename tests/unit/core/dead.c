@@ -130,6 +130,35 @@ static void mends_by_ids(void **state)
     assert_code(jobq_queue_mend_ids(queue, 7, NULL, 0, false, NULL), JOBQ_EINVAL);
 }
 
+/* Rule F4: an id given twice is one job, on whatever pages of the list it stands. */
+static void mends_an_id_once(void **state)
+{
+    enum { N = 1203 };
+    static const char *ids[N];
+    static char unknown[N][16];
+    static int results[N];
+    jobq_queue *queue = *state;
+    char id[129];
+
+    bury(queue, "a", id);
+    for (int i = 0; i < N; i++) {
+        snprintf(unknown[i], sizeof(unknown[i]), "u%d", i % 600);
+        ids[i] = i % 401 == 0 ? id : unknown[i]; /* places 0, 401, 802 */
+        results[i] = 7;
+    }
+    assert_int_equal(assert_ok(jobq_queue_mend_ids(queue, JOBQ_DEAD_FORGET, ids, N, true, results)),
+                     1);
+    assert_int_equal(
+        assert_ok(jobq_queue_mend_ids(queue, JOBQ_DEAD_FORGET, ids, N, false, results)), 1);
+    for (int i = 0; i < N; i++) {
+        bool first = i == 0 || (i % 401 != 0 && i < 600) || i == 600 || i == 600 + 401;
+
+        assert_int_equal(results[i], i != 0 && first ? JOBQ_ENOTFOUND : 0);
+    }
+    assert_int_equal(assert_ok(jobq_queue_mend_ids(queue, JOBQ_DEAD_RETRY, ids, N, false, NULL)),
+                     0);
+}
+
 static int stop_at_once(void *payload, int64_t done)
 {
     (void)payload;
@@ -215,13 +244,9 @@ static void knows_the_states(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        on_both(lists_by_pages),
-        on_both(gives_infos_away),
-        on_both(filters_dead_jobs),
-        on_both(mends_by_ids),
-        on_both(mends_by_filter),
-        on_both(counts),
-        cmocka_unit_test(knows_the_states),
+        on_both(lists_by_pages), on_both(gives_infos_away),          on_both(filters_dead_jobs),
+        on_both(mends_by_ids),   on_both(mends_by_filter),           on_both(mends_an_id_once),
+        on_both(counts),         cmocka_unit_test(knows_the_states),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ enum { BATCH = 4 };
 static struct {
     int opened, closed, forgotten, schemas, pushes, exchanges;
     size_t sizes[32];
-    int outage_at; /* the n-th exchange fails with JOBQ_EIO */
+    int outage_at; /* the n-th exchange or push fails with JOBQ_EIO */
 } seen;
 
 static int fake_open(const jobq_driver_config *config, void **store_out)
@@ -49,8 +49,11 @@ static int fake_schema(void *store)
 static int fake_push(void *store, jobq_push *items, size_t n)
 {
     (void)store;
-    (void)items;
     seen.sizes[seen.pushes++] = n;
+    if (seen.pushes == seen.outage_at)
+        return jobq__error_set_driver(JOBQ_EIO, JOBQ__RETRYABLE, "fake", 5, "fake: away");
+    for (size_t i = 0; i < n; i++)
+        items[i].result = 0;
     return 0;
 }
 
@@ -235,6 +238,10 @@ static void test_push_is_split(void **state)
     assert_int_equal(seen.pushes, 3);
     assert_int_equal(seen.sizes[0], 4);
     assert_int_equal(seen.sizes[2], 2);
+    seen.outage_at = 5; /* the second of the next three */
+    assert_code(jobq__store_push(&store, items, 10), JOBQ_EIO);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(items[i].result, i < BATCH ? 0 : JOBQ_EIO);
 }
 
 static jobq_exchange exchange_of(jobq_settlement *s, size_t n, const jobq_slice *queue, size_t want)

@@ -186,6 +186,12 @@ static void test_garbage(void **state)
         assert_null(jobq__ring_look(&r->ring, (char *)r, &cursor, &n));
         assert_int_equal(cursor, 0);
     }
+    cursor = 4096; /* a head before the tail */
+    memset(r->data, 0, SIZE);
+    atomic_store(&r->ring.head, 8);
+    assert_null(jobq__ring_look(&r->ring, (char *)r, &cursor, &n));
+    atomic_store(&r->ring.head, 8 + 4096 + (uint64_t)2 * SIZE); /* more than fits */
+    assert_null(jobq__ring_look(&r->ring, (char *)r, &cursor, &n));
     munmap(r, sizeof(*r));
 }
 

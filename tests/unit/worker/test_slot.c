@@ -66,8 +66,7 @@ static void child_loop(game *g)
             memcpy(room, &number, sizeof(number));
             jobq__ring_publish(&slot->results, sizeof(number));
             g->notes->published[number]++;
-            atomic_store(&slot->records[number % JOBQ__RECORDS],
-                         jobq__record_value(number, JOBQ__ENDED));
+            jobq__slot_end(slot, number);
         }
         jobq__ring_release(&slot->jobs, cursor);
     }
@@ -245,6 +244,12 @@ static void test_records(void **state)
     assert_int_equal(jobq__slot_record(slot, 8), JOBQ__ENDED);
     assert_true(jobq__slot_revoke(slot, 8 + JOBQ__RECORDS));
     assert_false(jobq__slot_begin(slot, 8 + JOBQ__RECORDS));
+    jobq__slot_end(slot, 7);
+    assert_int_equal(atomic_load(&slot->records[7]), jobq__record_value(7, JOBQ__ENDED));
+    /* Given to another between the result and its end: that one is still to begin. */
+    atomic_store(&slot->records[9], jobq__record_value(9 + JOBQ__RECORDS, JOBQ__GIVEN));
+    jobq__slot_end(slot, 9);
+    assert_true(jobq__slot_begin(slot, 9 + JOBQ__RECORDS));
     munmap(slot, sizeof(*slot));
 }
 

@@ -18,7 +18,6 @@ static const jobq__situation quiet = {
     .lease_ms = 30000,
     .room = 2,
     .idle_children = 2,
-    .live_children = 2,
     .max_reserve_failures = 5,
     .renew_at_ms = NOW + 8000,
     .store_empty = true,

@@ -177,8 +177,9 @@ typedef struct {
     jobq_slice after; /* cursor that an earlier page gave; absent = first page */
     bool keys_only;   /* leave out header, body, error, history */
     jobq_batch *out;
-    /* answer: cursor of the next page, absent on the last (in the batch's arena) */
-    jobq_slice next;
+    /* answers, in the batch's arena: cursor of the next page, absent on the last; cursor behind the
+     * last job shown, also on the last page, absent when none was shown */
+    jobq_slice next, last;
 } jobq_listing;
 
 typedef struct {
@@ -207,11 +208,8 @@ typedef struct {
     jobq_slice user, password, host, path;
     int port;     /* 0 = default */
     bool migrate; /* create and migrate the schema when needed */
-    int64_t connect_timeout_ms, read_timeout_ms;
-    const char *prefix, *schema, *synchronous; /* NULL = default */
-    const char *ca, *cert, *key;
-    bool verify, listen;
-    const char *original; /* the DSN as given; never shown */
+    int64_t read_timeout_ms;
+    const char *synchronous; /* NULL = default */
 } jobq_driver_config;
 
 enum {
@@ -219,7 +217,9 @@ enum {
     JOBQ_FEATURE_WAKE = 2,   /* wait is ended by a push, not by polling */
     JOBQ_FEATURE_PRIORITY = 4,
     JOBQ_FEATURE_UNIQUE = 8,
-    JOBQ_FEATURE_ATOMIC_BATCH = 16 /* a push of many is stored as one */
+    JOBQ_FEATURE_ATOMIC_BATCH = 16, /* a push of many is stored as one */
+    /* the path is a file's: made absolute, not to be open elsewhere while a pool forks */
+    JOBQ_FEATURE_FILE = 32
 };
 
 /* Functions return 0 or a negative code with the record set (util/error.h: jobq__error_set). Every
