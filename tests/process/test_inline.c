@@ -169,7 +169,7 @@ static void drain_ends_patience(void **state)
     fixture *f = *state;
     jobq_job *job;
 
-    push(f, "a", NULL);
+    push(f, "a", "");
     option(f, "drain", "0.5");
     make_worker(f, "a");
     start(f);
