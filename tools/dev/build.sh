@@ -2,9 +2,10 @@
 # Building out of the tree into build/ (or a folder below it), only what is out of date.
 # shellcheck shell=bash disable=SC2034,SC2164 # read by the other parts; set -e is on
 
+# They may be installed only after this is read: then they have these names.
 PHP=${PHP:-$(command -v php8.2 || command -v php || echo php8.2)}
-export PHP_CONFIG=${PHP_CONFIG:-$(command -v php-config8.2 || command -v php-config || true)}
-export PHPIZE=${PHPIZE:-$(command -v phpize8.2 || command -v phpize || true)}
+export PHP_CONFIG=${PHP_CONFIG:-$(command -v php-config8.2 || command -v php-config || echo php-config8.2)}
+export PHPIZE=${PHPIZE:-$(command -v phpize8.2 || command -v phpize || echo phpize8.2)}
 CONFIGURE_OPTIONS=(--enable-werror)
 PHP_ENVIRONMENT=()   # for the suites' PHP, NAME=VALUE
 EXTENSION_CFLAGS=${CFLAGS:-}
