@@ -5,6 +5,8 @@
  */
 #include "php_jobqueue.h"
 
+#include <main/php_output.h>
+
 static php_stream *stream_of(zval *value)
 {
     return zend_fetch_resource2_ex(value, NULL, php_file_le_stream(), php_file_le_pstream());
@@ -139,6 +141,16 @@ zend_result php_jobq_output_apply(php_jobq_worker *worker, zval *output)
         return FAILURE;
     }
     return SUCCESS;
+}
+
+/* PHP writes nothing more after a broken pipe or a full disk; the next job may find it mended. */
+void php_jobq_output_reopen(void)
+{
+    int status = php_output_get_status();
+    if (status & PHP_OUTPUT_DISABLED) {
+        php_output_set_status((unsigned char)(status & ~PHP_OUTPUT_DISABLED));
+    }
+    PG(connection_status) = PHP_CONNECTION_NORMAL;
 }
 
 void php_jobq_output_release(php_jobq_worker *worker)

@@ -318,6 +318,7 @@ zend_result php_jobq_output_take(HashTable *options, zval *out);
 /* Before a run, and after it. */
 zend_result php_jobq_output_apply(php_jobq_worker *worker, zval *output);
 void php_jobq_output_release(php_jobq_worker *worker);
+void php_jobq_output_reopen(void);
 
 /* ---- run.c ----------------------------------------------------------------------------------- */
 

@@ -273,6 +273,14 @@ static int run_inline(php_jobq_worker *worker, bool silent, int64_t *jobs_out)
     return exited ? rethrow_exit(status) : code;
 }
 
+/* PHP would end a handler in the middle because nobody reads its output (case B149). */
+static bool outlive_output(bool ignore)
+{
+    bool before = PG(ignore_user_abort);
+    PG(ignore_user_abort) = ignore;
+    return before;
+}
+
 /* ---- entrances ------------------------------------------------------------------------------- */
 
 static bool may_run(void)
@@ -348,7 +356,9 @@ int php_jobq_run(php_jobq_worker *worker, const char *const *queues, size_t coun
             FAILURE) {
         return -1;
     }
+    bool ignored = outlive_output(true);
     int code = run_with_output(worker, queues, count, over);
+    outlive_output(ignored);
     php_jobq_output_release(worker);
     return code;
 }
@@ -365,7 +375,9 @@ int php_jobq_run_next(php_jobq_worker *worker, const char *const *queues, size_t
         return -1;
     }
     JQG(running) = true;
+    bool ignored = outlive_output(true);
     int code = run_inline(worker, true, &jobs);
+    outlive_output(ignored);
     JQG(running) = false;
     if (code < 0) {
         return -1;

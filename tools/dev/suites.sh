@@ -129,7 +129,7 @@ suite_phpt() {
     local run_tests out=$BUILD/logs/run-tests.log status=0
     run_tests=$("$PHP_CONFIG" --prefix)/lib/php/$("$PHP_CONFIG" --phpapi)/build/run-tests.php
     cd "$ROOT" || return
-    NO_INTERACTION=1 REPORT_EXIT_STATUS=1 TEST_PHP_EXECUTABLE=$PHP TEST_TIMEOUT=120 \
+    NO_INTERACTION=1 REPORT_EXIT_STATUS=1 TEST_PHP_EXECUTABLE=$(command -v "$PHP") TEST_TIMEOUT=120 \
         timeout 900 env "${PHP_ENVIRONMENT[@]}" "$PHP" "$run_tests" -q --offline --no-color --show-diff \
         -d "extension=$(php_extension)" phpt >"$out" 2>&1 || status=$?
     phpt_to_tap <"$out"
@@ -156,7 +156,7 @@ suite_readme() {
 # tap_script SCRIPT: it prints TAP itself; ending badly without a failed line is a failure of its own
 tap_script() {
     local out status=0
-    out=$(cd "$ROOT" && TEST_PHP_EXECUTABLE=$PHP JOBQUEUE_EXTENSION=$(php_extension) timeout 300 "$1" 2>&1) || status=$?
+    out=$(cd "$ROOT" && TEST_PHP_EXECUTABLE=$(command -v "$PHP") JOBQUEUE_EXTENSION=$(php_extension) timeout 300 "$1" 2>&1) || status=$?
     echo "# script $1"
     printf '%s\n' "$out"
     [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $1 ended with status $status"
