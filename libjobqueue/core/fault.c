@@ -74,12 +74,19 @@ static void put_text(jobq__buf *out, jobq_slice text, size_t max)
     out->n = at + 5 + n;
 }
 
+static char *put_time(char *at, int64_t ms)
+{
+    *at++ = '\xd3'; /* int 64 */
+    for (int i = 0; i < 8; i++)
+        *at++ = (char)((uint64_t)ms >> (56 - 8 * i));
+    return at;
+}
+
 static void put_int(jobq__buf *out, int64_t value)
 {
-    char bytes[9] = {'\xd3'};
+    char bytes[9];
 
-    for (int i = 0; i < 8; i++)
-        bytes[1 + i] = (char)((uint64_t)value >> (56 - 8 * i));
+    put_time(bytes, value);
     jobq__buf_add(out, bytes, sizeof(bytes));
 }
 
@@ -121,6 +128,21 @@ void jobq__entry_write(jobq__buf *out, const jobq__entry *entry)
     put_text(out, entry->message, JOBQ__ENTRY_MESSAGE);
     if (out->failed)
         jobq__buf_reset(out);
+}
+
+/* Heads in order: list of 6, twice int 64, str 8; behind the id str 10, nil, str 8. */
+void jobq__lost_entry_make(jobq__lost_entry *out, int64_t found_at_ms)
+{
+    static const char message[] = "the worker's lease ran out while the job was running";
+    char *at = out->head;
+
+    *at++ = '\x96';
+    at = put_time(put_time(at, found_at_ms), found_at_ms);
+    *at = '\xd9';
+    memcpy(out->tail, "\xaalease_lost\xc0\xd9", 13);
+    out->tail[13] = (char)(sizeof(message) - 1);
+    memcpy(out->tail + 14, message, sizeof(message) - 1);
+    out->tail_n = 14 + sizeof(message) - 1;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

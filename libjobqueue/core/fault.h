@@ -37,6 +37,13 @@ bool jobq__fault_is_empty(const jobq__fault *fault);
 /* Both replace what the buffer holds. */
 void jobq__fault_write(jobq__buf *out, const jobq__fault *fault);
 void jobq__entry_write(jobq__buf *out, const jobq__entry *entry);
+/* The entry of an attempt whose worker's lease ran out, in two parts: between them a driver writes
+ * the length of the worker's id as one byte and the id. Its time is when that was found. */
+typedef struct {
+    char head[20], tail[80];
+    size_t tail_n;
+} jobq__lost_entry;
+void jobq__lost_entry_make(jobq__lost_entry *out, int64_t found_at_ms);
 /* What fault_write left, or the fixed text when there was no memory for a byte. */
 jobq_slice jobq__fault_bytes(const jobq__buf *out);
 /* The text as it is kept: visible, at most `max` bytes and a NUL (out has max + 1), with a note of

@@ -73,10 +73,9 @@ void jobq__loan_record(jobq__loan *l, const char *worker, jobq_ending ending, jo
         .message = job->fault.message,
     };
 
-    if (!traces[ending].entry)
-        return;
-    jobq__entry_write(&l->entry, &entry);
-    if (l->entry.n)
+    if (traces[ending].entry)
+        jobq__entry_write(&l->entry, &entry);
+    if (traces[ending].entry && l->entry.n)
         s->history = jobq__slice(l->entry.p, l->entry.n);
     if (ending == JOBQ_ENDED_RELEASED ||
         jobq__fault_is_empty(&job->fault)) /* keeps the last error */

@@ -50,12 +50,19 @@ static int have_spare(jobq_queue *queue, int64_t lease_ms)
 
 static int maintain(jobq_queue *queue)
 {
-    int64_t now = jobq__clock_mono_ms(), wait = MAINTAIN_EVERY_MS;
+    int64_t now = jobq__clock_mono_ms(), store_now, wait = MAINTAIN_EVERY_MS;
+    jobq__lost_entry lost = {0};
     jobq_maintenance m = {.limit = MAINTAIN_LIMIT,
                           .loss_cap = JOBQ__LOSSES_PER_CRASH,
-                          .take_back = now >= queue->take_back_from_mono_ms};
-    int rc = jobq__queue_note(queue, jobq__store_maintain(queue->store, &m));
+                          .take_back = now >= queue->take_back_from_mono_ms,
+                          .lost_head = jobq__slice(lost.head, sizeof(lost.head))};
+    int rc = jobq__queue_note(queue, jobq__store_now(queue->store, &store_now));
 
+    if (rc < 0)
+        return rc;
+    jobq__lost_entry_make(&lost, store_now);
+    m.lost_tail = jobq__slice(lost.tail, lost.tail_n);
+    rc = jobq__queue_note(queue, jobq__store_maintain(queue->store, &m));
     if (rc < 0)
         return rc;
     if (m.next_due_ms && m.next_due_ms - m.now_ms < wait)
@@ -150,6 +157,9 @@ static bool may_hand_out(jobq_job *job, jobq__verdict *verdict, jobq_ending *end
     *verdict = (jobq__verdict){.op = start == JOBQ__START_DROP ? JOBQ_OP_DONE : JOBQ_OP_DEAD,
                                .reason = (uint8_t)reason,
                                .counters = job->counters};
+    if (reason == JOBQ__REASON_CRASHED)
+        jobq_job_set_error(job, NULL, 0, JOBQ__LOST_TEXT, strlen(JOBQ__LOST_TEXT), NULL, 0, NULL,
+                           0);
     return start == JOBQ__START_RUN;
 }
 

@@ -47,6 +47,8 @@ typedef struct {
 void jobq__policy_make(jobq__policy *policy, const jobq_conf *worker, const jobq_conf *handler,
                        const jobq__header *header, int64_t base_at_ms);
 
+/* The error of a job that may not start because of crashes only the store saw. */
+#define JOBQ__LOST_TEXT "the process or the worker that ran the job died"
 enum { JOBQ__START_RUN, JOBQ__START_DEAD, JOBQ__START_DROP };
 /* Before the handler starts: do the job's limits still allow it? DEAD sets *reason_out. */
 int jobq__retry_may_start(const jobq__policy *policy, const jobq_counters *counters, int64_t now_ms,

@@ -289,9 +289,13 @@ int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *so
 
 void jobq__desk_maintain(jobq__desk *desk)
 {
+    jobq__lost_entry lost = {0};
     jobq_maintenance m = {.limit = MAINTAIN_LIMIT, .loss_cap = JOBQ__LOSSES_PER_CRASH};
     int rc;
 
+    jobq__lost_entry_make(&lost, jobq__desk_store_now(desk));
+    m.lost_head = jobq__slice(lost.head, sizeof(lost.head));
+    m.lost_tail = jobq__slice(lost.tail, lost.tail_n);
     m.take_back =
         desk->last_failure_ms == 0 || desk->now_ms - desk->last_failure_ms >= desk->s.lease_ms;
     jobq__desk_beat(desk, jobq__desk_call_budget(desk));

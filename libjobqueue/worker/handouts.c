@@ -81,6 +81,8 @@ static void bury_at_start(jobq__desk *desk, jobq__ticket *ticket, int how, int r
     ticket->verdict.op = how == JOBQ__START_DROP ? JOBQ_OP_DONE : JOBQ_OP_DEAD;
     ticket->verdict.reason = (uint8_t)reason;
     ticket->judged = true;
+    if (reason == JOBQ__REASON_CRASHED)
+        jobq__handout_fault(ticket, JOBQ__LOST_TEXT);
     jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSTARTED);
 }
 
@@ -257,11 +259,14 @@ void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settl
     out->delay_ms = ticket->verdict.delay_ms;
     out->keep_ms = ticket->verdict.keep_ms;
     out->counters = ticket->verdict.counters;
-    if (ticket->bare || !leaves_trace(ticket))
+    if (ticket->bare)
         return;
     word_unknown(ticket);
     fault = read_fault(desk, ticket);
-    out->history = write_entry(desk, ticket, &fault);
+    if (leaves_trace(ticket))
+        out->history = write_entry(desk, ticket, &fault);
+    else if (ticket->verdict.op != JOBQ_OP_DEAD)
+        return;
     if (ticket->fault.n > 0)
         out->error = write_error(desk, ticket, &fault);
 }

@@ -727,6 +727,35 @@ static void test_c5_crash_and_loss(void **state)
     assert_int_equal(held, 0);
 }
 
+/* case B037, rule F5: which worker lost an attempt stays known, whoever judges the job. */
+static void test_b037_lost_with_its_worker(void **state)
+{
+    jobq_maintenance m = {.limit = 100,
+                          .loss_cap = 10,
+                          .take_back = true,
+                          .lost_head = TEXT("lost "),
+                          .lost_tail = TEXT(" at night")};
+    jobq_lease_token running;
+    int64_t held;
+
+    (void)state;
+    begin_worker("w", 10000);
+    push_job("a", "q");
+    push_job("b", "q");
+    reserve_jobs("w", "q", 2);
+    running = got.first->token;
+    assert_ok(renew("w", 10000, &running, 1, &held));
+    jobq__clock_shift(0, 11000);
+    assert_ok(jobq__store_maintain(store, &m));
+    assert_int_equal(m.handled, 2);
+    assert_int_equal(find_job("a")->history_count, 1);
+    assert_true(jobq__slice_equal(find_job("a")->history[0], TEXT("lost \001w at night")));
+    assert_int_equal(find_job("b")->history_count, 0);
+    reserve_one("w2", "q", "a");
+    assert_int_equal(settle_op("w2", got.first, JOBQ_OP_DONE), 0);
+    assert_null(find_job("a"));
+}
+
 /* rule C12: wall-clock steps change no lease. */
 static void test_c12_wall_clock_steps(void **state)
 {
@@ -1244,6 +1273,7 @@ int contract_main(const contract_driver *which, const struct CMUnitTest *own, si
         ROW(test_done_is_kept),
         ROW(test_b062_large_counters),
         ROW(test_c5_crash_and_loss),
+        ROW(test_b037_lost_with_its_worker),
         ROW(test_c12_wall_clock_steps),
         ROW(test_c10_length_of_the_holder),
         ROW(test_losses_in_a_row_are_a_crash),

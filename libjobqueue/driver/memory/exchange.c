@@ -23,7 +23,7 @@ static bool keep_error(mem_job *job, jobq_slice error)
     return true;
 }
 
-static bool keep_history(mem_job *job, jobq_slice entry)
+bool jobq__memory_keep_history(mem_job *job, jobq_slice entry)
 {
     jobq_slice copy;
 
@@ -84,7 +84,7 @@ static int settle_one(mem_store *store, const mem_worker *worker, jobq_settlemen
     if (!job || job->state != MEM_RESERVED || job->worker != worker ||
         !jobq__token_equal(jobq__memory_token(job), s->token))
         return 0;
-    if (!keep_error(job, s->error) || !keep_history(job, s->history))
+    if (!keep_error(job, s->error) || !jobq__memory_keep_history(job, s->history))
         return jobq__error_nomem();
     job->worker = NULL;
     if (s->op == JOBQ_OP_DONE)

@@ -6,6 +6,7 @@
 
 #include "driver/memory/memory.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -221,14 +222,31 @@ static bool was_running(const mem_worker *worker, const mem_job *job)
     return false;
 }
 
+/* Without memory there is none. */
+static void note_lost(mem_job *job, const jobq_maintenance *m)
+{
+    jobq__buf entry = {0};
+
+    if (!m->lost_head.p)
+        return;
+    jobq__buf_add(&entry, m->lost_head.p, m->lost_head.n);
+    jobq__buf_addc(&entry, (char)job->worker->id.n);
+    jobq__buf_add(&entry, job->worker->id.p, job->worker->id.n);
+    jobq__buf_add(&entry, m->lost_tail.p, m->lost_tail.n);
+    if (!entry.failed)
+        jobq__memory_keep_history(job, jobq__slice(entry.p, entry.n));
+    jobq__buf_free(&entry);
+}
+
 /* Rule C5: listed as running = a crash; else a loss, and so many losses in a row are a crash. */
-static void take_back(mem_job *job, int64_t loss_cap)
+static void take_back(mem_job *job, const jobq_maintenance *m)
 {
     mem_worker *worker = job->worker;
 
-    if (was_running(worker, job) || (loss_cap > 0 && job->counters.losses + 1 >= loss_cap)) {
+    if (was_running(worker, job) || (m->loss_cap > 0 && job->counters.losses + 1 >= m->loss_cap)) {
         job->counters.crashes++;
         job->counters.losses = 0;
+        note_lost(job, m);
     } else {
         job->counters.losses++;
     }
@@ -244,7 +262,7 @@ static void judge_workers(mem_store *store, jobq_maintenance *m)
 
     for (mem_job *job = store->first; job && m->handled < m->limit; job = job->next)
         if (job->state == MEM_RESERVED && jobq__memory_expired(job->worker)) {
-            take_back(job, m->loss_cap);
+            take_back(job, m);
             m->handled++;
         }
     for (mem_worker *worker = store->workers; worker; worker = next) {

@@ -57,6 +57,7 @@ extern const jobq_driver jobq__memory_driver;
 /* connect.c */
 bool jobq__memory_copy(jobq_slice *to, jobq_slice from); /* false: no memory; absent stays absent */
 void jobq__memory_drop(jobq_slice *s);
+bool jobq__memory_keep_history(mem_job *job, jobq_slice entry); /* false: no memory */
 int64_t jobq__memory_next_due(const mem_store *store, bool with_workers, const mem_worker *but);
 /* push.c */
 int jobq__memory_push(void *handle, jobq_push *items, size_t n);

@@ -7,6 +7,7 @@
 
 #include "driver/sqlite/sqlite.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -24,7 +25,7 @@ enum { FORGET_WORKER_MS = 3600000 }; /* how long a record remembers that jobs we
 #define PROMOTED_CUT "DELETE FROM jobqueue_delayed WHERE (due, seq) IN (" DUE ")"
 #define HOLDS_ANY "EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key)"
 #define EXPIRED_NEXT                                                                 \
-    "SELECT key, running FROM jobqueue_worker "                                      \
+    "SELECT key, running, id FROM jobqueue_worker "                                  \
     "WHERE key>?3 AND (boot<>?1 OR alive_until<=?2) AND (taken=0 OR " HOLDS_ANY ") " \
     "ORDER BY key LIMIT 1"
 #define EXPIRED_HELD                        \
@@ -35,8 +36,10 @@ enum { FORGET_WORKER_MS = 3600000 }; /* how long a record remembers that jobs we
 #define TAKE_BACK                                                                         \
     "UPDATE jobqueue_job "                                                                \
     "SET fence=fence+1, deliveries=deliveries+1, taken=1, crashes=crashes+" IS_CRASH ", " \
-    "losses=CASE WHEN " IS_CRASH " THEN 0 ELSE losses+1 END "                             \
-    "WHERE seq=?1"
+    "losses=CASE WHEN " IS_CRASH " THEN 0 ELSE losses+1 END, "                            \
+    "traced=traced OR (?4 AND " IS_CRASH ") "                                             \
+    "WHERE seq=?1 "                                                                       \
+    "RETURNING losses=0"
 #define UNHOLD_ANY "DELETE FROM jobqueue_held WHERE seq=?1"
 #define WORKER_TAKEN "UPDATE jobqueue_worker SET taken=1 WHERE key=?1"
 #define WORKER_DROP "DELETE FROM jobqueue_worker WHERE key=?1 AND taken=0"
@@ -76,10 +79,25 @@ typedef struct {
     int64_t key;
     jobq_lease_token *running;
     size_t running_count;
+    jobq__buf lost; /* history entry of a job that comes back as a crash, empty = none */
 } expired_worker;
 
+static int write_lost(const jobq_maintenance *m, sqlite3_stmt *stmt, jobq__buf *out)
+{
+    size_t n = (size_t)sqlite3_column_bytes(stmt, 2);
+
+    jobq__buf_reset(out);
+    if (!m->lost_head.p)
+        return 0;
+    jobq__buf_add(out, m->lost_head.p, m->lost_head.n);
+    jobq__buf_addc(out, (char)n);
+    jobq__buf_add(out, sqlite3_column_blob(stmt, 2), n);
+    jobq__buf_add(out, m->lost_tail.p, m->lost_tail.n);
+    return out->failed ? jobq__error_nomem() : 0;
+}
+
 /* 1 found, 0 none. The list of running hand-outs is a copy: free it. */
-static int next_expired(sqlite_store *store, int64_t after, expired_worker *out)
+static int next_expired(sqlite_store *store, const jobq_maintenance *m, expired_worker *out)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_EXPIRED_NEXT, EXPIRED_NEXT);
     int rc;
@@ -88,7 +106,7 @@ static int next_expired(sqlite_store *store, int64_t after, expired_worker *out)
         return jobq__error_code();
     jobq__sqlite_bind(stmt, 1, jobq__slice_text(store->boot));
     sqlite3_bind_int64(stmt, 2, jobq__clock_boot_ms());
-    sqlite3_bind_int64(stmt, 3, after);
+    sqlite3_bind_int64(stmt, 3, out->key);
     rc = jobq__sqlite_row(store, stmt);
     if (rc > 0) {
         const void *running = sqlite3_column_blob(stmt, 1);
@@ -99,6 +117,7 @@ static int next_expired(sqlite_store *store, int64_t after, expired_worker *out)
         out->running = size ? jobq__memdup(running, size) : NULL;
         if (size && !out->running)
             rc = jobq__error_nomem();
+        rc = rc > 0 && write_lost(m, stmt, &out->lost) < 0 ? JOBQ_ENOMEM : rc;
     }
     sqlite3_reset(stmt);
     return rc;
@@ -114,15 +133,33 @@ static bool was_running(const expired_worker *worker, int64_t seq, int64_t nonce
 }
 
 /* Listed as running = a crash; else a loss, and so many losses in a row are a crash (rule C5). */
-static int take_back(sqlite_store *store, int64_t seq, bool crash, int64_t loss_cap)
+static int count_back(sqlite_store *store, int64_t seq, bool listed, bool traced, int64_t loss_cap,
+                      bool *crash_out)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_TAKE_BACK, TAKE_BACK);
     int rc;
 
     if (!stmt)
         return jobq__error_code();
+    sqlite3_bind_int64(stmt, 1, seq);
+    sqlite3_bind_int(stmt, 2, listed);
     sqlite3_bind_int64(stmt, 3, loss_cap);
-    rc = run_with(store, ST_TAKE_BACK, TAKE_BACK, seq, crash);
+    sqlite3_bind_int(stmt, 4, traced);
+    rc = jobq__sqlite_row(store, stmt);
+    *crash_out = rc > 0 && sqlite3_column_int(stmt, 0);
+    sqlite3_reset(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+static int take_back(sqlite_store *store, int64_t seq, bool listed, const expired_worker *worker,
+                     int64_t loss_cap)
+{
+    const jobq_slice lost = {worker->lost.n ? worker->lost.p : NULL, worker->lost.n};
+    bool crash = false;
+    int rc = count_back(store, seq, listed, lost.p != NULL, loss_cap, &crash);
+
+    if (rc == 0 && crash)
+        rc = jobq__sqlite_add_history(store, seq, lost);
     rc = rc ? rc : run_with(store, ST_UNHOLD_ANY, UNHOLD_ANY, seq, 0);
     return rc ? rc : jobq__sqlite_line_up(store, seq, true);
 }
@@ -143,7 +180,7 @@ static int take_one(sqlite_store *store, const expired_worker *worker, int64_t l
     seq = sqlite3_column_int64(stmt, 0);
     nonce = sqlite3_column_int64(stmt, 1);
     sqlite3_reset(stmt);
-    rc = take_back(store, seq, was_running(worker, seq, nonce), loss_cap);
+    rc = take_back(store, seq, was_running(worker, seq, nonce), worker, loss_cap);
     return rc ? rc : 1;
 }
 
@@ -183,7 +220,7 @@ static int judge_workers(sqlite_store *store, jobq_maintenance *m)
     int rc = 1;
 
     while (rc > 0 && m->handled < m->limit) {
-        rc = next_expired(store, worker.key, &worker);
+        rc = next_expired(store, m, &worker);
         if (rc > 0) {
             int judged = judge_worker(store, &worker, m);
 
@@ -191,6 +228,7 @@ static int judge_workers(sqlite_store *store, jobq_maintenance *m)
             rc = judged < 0 ? judged : 1;
         }
     }
+    jobq__buf_free(&worker.lost);
     return rc < 0 ? rc : sweep_workers(store);
 }
 

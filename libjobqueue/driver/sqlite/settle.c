@@ -89,7 +89,7 @@ static int set_error(sqlite_store *store, int64_t seq, jobq_slice error)
     return jobq__sqlite_run(store, stmt);
 }
 
-static int add_history(sqlite_store *store, int64_t seq, jobq_slice entry)
+int jobq__sqlite_add_history(sqlite_store *store, int64_t seq, jobq_slice entry)
 {
     sqlite3_stmt *add = entry.p ? jobq__sqlite_use(store, ST_HISTORY_ADD, HISTORY_ADD) : NULL;
     sqlite3_stmt *cut = entry.p ? jobq__sqlite_use(store, ST_HISTORY_CUT, HISTORY_CUT) : NULL;
@@ -218,7 +218,7 @@ int jobq__sqlite_settle(sqlite_store *store, int64_t worker, jobq_settlement *s,
         return 0;
     if (s->op != JOBQ_OP_DONE || s->keep_ms > 0) {
         rc = set_error(store, seq, s->error);
-        rc = rc ? rc : add_history(store, seq, s->history);
+        rc = rc ? rc : jobq__sqlite_add_history(store, seq, s->history);
     }
     return rc ? rc : apply(store, s, now_ms, ring);
 }

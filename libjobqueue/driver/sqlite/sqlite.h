@@ -187,6 +187,8 @@ int jobq__sqlite_settle(sqlite_store *store, int64_t worker, jobq_settlement *s,
 int jobq__sqlite_next_due(sqlite_store *store, bool with_workers, int64_t but_worker,
                           int64_t now_ms, int64_t *due_out);
 int jobq__sqlite_drop_job(sqlite_store *store, int64_t seq, bool traced);
+/* Absent entry: nothing. */
+int jobq__sqlite_add_history(sqlite_store *store, int64_t seq, jobq_slice entry);
 int jobq__sqlite_line_up(sqlite_store *store, int64_t seq, bool taken);
 int jobq__sqlite_renew(void *handle, jobq_renewal *r);
 int jobq__sqlite_leave_worker(void *handle, jobq_slice worker);

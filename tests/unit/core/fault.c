@@ -45,6 +45,32 @@ static void goes_and_comes(void **state)
     jobq__arena_free(&arena);
 }
 
+/* case B037: the two parts with a worker's id between them are an entry like any other. */
+static void lost_with_its_worker(void **state)
+{
+    const char id[] = "host:4711:ab";
+    jobq__lost_entry lost;
+    jobq__entry back;
+    jobq__buf buf = {0};
+    jobq__arena arena = {0};
+
+    (void)state;
+    jobq__lost_entry_make(&lost, 1796004964800);
+    jobq__buf_add(&buf, lost.head, sizeof(lost.head));
+    jobq__buf_addc(&buf, (char)strlen(id));
+    jobq__buf_add(&buf, id, strlen(id));
+    jobq__buf_add(&buf, lost.tail, lost.tail_n);
+    assert_true(jobq__entry_read((jobq_slice){buf.p, buf.n}, &arena, &back));
+    assert_int_equal(back.started_at_ms, 1796004964800);
+    assert_int_equal(back.ended_at_ms, 1796004964800);
+    assert_string_equal(back.worker.p, id);
+    assert_string_equal(back.outcome.p, "lease_lost");
+    assert_null(back.class_name.p);
+    assert_string_equal(back.message.p, "the worker's lease ran out while the job was running");
+    jobq__buf_free(&buf);
+    jobq__arena_free(&arena);
+}
+
 /* 20 MiB of three-byte characters in each text. */
 static void cuts_huge_texts(void **state)
 {
@@ -150,9 +176,10 @@ static void a_job_keeps_its_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_and_comes),          cmocka_unit_test(cuts_huge_texts),
-        cmocka_unit_test(makes_bytes_visible),     cmocka_unit_test(tidies_to_every_size),
-        cmocka_unit_test(survives_without_memory), cmocka_unit_test(a_job_keeps_its_error),
+        cmocka_unit_test(lost_with_its_worker),  cmocka_unit_test(goes_and_comes),
+        cmocka_unit_test(cuts_huge_texts),       cmocka_unit_test(makes_bytes_visible),
+        cmocka_unit_test(tidies_to_every_size),  cmocka_unit_test(survives_without_memory),
+        cmocka_unit_test(a_job_keeps_its_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,6 +162,9 @@ typedef struct {
     size_t limit;     /* handle at most so many jobs */
     int64_t loss_cap; /* so many losses in a row count as one crash */
     bool take_back;   /* false: leave expired workers alone (grace after an outage) */
+    /* History entry of a job that comes back as a crash: `lost_head`, the length of the worker's
+     * id as one byte, the id, `lost_tail`. Absent head = none. */
+    jobq_slice lost_head, lost_tail;
     /* answers */
     size_t handled;
     bool more; /* the limit was reached: call again soon */
