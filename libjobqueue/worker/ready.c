@@ -30,14 +30,34 @@ static char *absolute(const char *path)
     return whole;
 }
 
-static int make_file(const jobq_worker *worker)
+static int make_file(const char *path)
 {
-    int fd = open(worker->ready_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
     if (fd < 0)
         return -1;
     close(fd);
     return 0;
+}
+
+/* Can the file be made later? Tried under another name, since whoever sees the real one may rely on
+ * it; one that a killed worker left goes. */
+static int try_file(const char *path)
+{
+    const size_t size = strlen(path) + 32;
+    char *other = jobq__alloc(size);
+    int rc;
+
+    if (!other) {
+        errno = ENOMEM;
+        return -1;
+    }
+    snprintf(other, size, "%s.%ld", path, (long)getpid());
+    rc = make_file(other);
+    if (rc == 0)
+        unlink(other);
+    jobq__free(other);
+    return rc == 0 && unlink(path) < 0 && errno != ENOENT ? -1 : rc;
 }
 
 int jobq__ready_begin(jobq_worker *worker)
@@ -52,12 +72,11 @@ int jobq__ready_begin(jobq_worker *worker)
     worker->ready_file = absolute(path);
     if (!worker->ready_file)
         return jobq__error_nomem();
-    if (make_file(worker) < 0)
+    if (try_file(worker->ready_file) < 0)
         return jobq__error_set_subject(
             JOBQ_EINVAL, "ready_file", 10, "%s \"%s\" could not be made: %s",
             jobq__conf_spell(worker->run_conf, "ready_file", option, sizeof(option)), path,
             strerror(errno));
-    unlink(worker->ready_file); /* also one that a killed worker left */
     return 0;
 }
 
@@ -67,7 +86,7 @@ void jobq__ready_set(jobq_worker *worker, bool ready)
         !worker->ready_file)
         return;
     if (ready)
-        make_file(worker);
+        make_file(worker->ready_file);
     else
         unlink(worker->ready_file);
 }

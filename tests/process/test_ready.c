@@ -4,6 +4,8 @@
  */
 #include "process/pool.h"
 
+#include <sys/inotify.h>
+
 static char file[300], options[400];
 
 static int set_up(void **state)
@@ -32,6 +34,43 @@ static const char *with_file(const char *more)
 static bool is_there(void)
 {
     return access(file, F_OK) == 0;
+}
+
+/* What happened to the file's name so far: "+" made, "-" removed, in order. */
+static const char *happened(int watch)
+{
+    static char story[64];
+    _Alignas(struct inotify_event) char bytes[16384];
+    const char *name = strrchr(file, '/') + 1;
+    size_t told = 0;
+    ssize_t n = read(watch, bytes, sizeof(bytes));
+
+    for (ssize_t at = 0; at < n;) {
+        const struct inotify_event *event = (const void *)(bytes + at);
+
+        if (event->len && strcmp(event->name, name) == 0 && told + 1 < sizeof(story))
+            story[told++] = event->mask & IN_CREATE ? '+' : '-';
+        at += (ssize_t)(sizeof(*event) + event->len);
+    }
+    story[told] = '\0';
+    return story;
+}
+
+/* Rule G5: exactly while ready, so the start must not show it for a moment either. */
+static void test_not_before_ready(void **state)
+{
+    pool *p = *state;
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+    assert_true(inotify_add_watch(watch, jobq_test_folder(), IN_CREATE | IN_DELETE) >= 0);
+    pool_start(p, with_file("processes=0"));
+    wait_until(is_there(), 10);
+    pool_push(p, "note", 0, "");
+    wait_until(pool_ledger(p, "end note") == 1, 10);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 30), 0);
+    assert_string_equal(happened(watch), "+-");
+    close(watch);
 }
 
 /* Rules G5, H2: gone while paused and while draining. */
@@ -111,8 +150,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_pool_file),     TEST(test_inline_file), TEST(test_killed_dispatcher),
-        TEST(test_killed_master), TEST(test_refused),
+        TEST(test_not_before_ready),  TEST(test_pool_file),     TEST(test_inline_file),
+        TEST(test_killed_dispatcher), TEST(test_killed_master), TEST(test_refused),
     };
 
     return cmocka_run_group_tests_name("process/ready", tests, NULL, NULL);
