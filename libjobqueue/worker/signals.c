@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Signals: the only file that calls sigaction. What arrives between install and restore becomes a
- * byte in a pipe; worker/step.c and master.c decide what it means. The system keeps no order between
- * different signals that are pending at once.
+ * byte in a pipe; worker/step.c and master.c decide what it means. The system keeps no order
+ * between different signals that are pending at once.
  * Children get no-op handlers (a supervisor may signal the whole group, case B085), which an exec
  * in a handler resets.
  */
