@@ -106,6 +106,27 @@ int jobq__check_path(const char *p, size_t n)
                : refuse("path", "1 to 4096 bytes without NUL", p, n);
 }
 
+int jobq__check_prefix(const char *p, size_t n)
+{
+    return is_label(p, n, 128)
+               ? 0
+               : refuse("prefix", "1 to 128 bytes of UTF-8 without control characters", p, n);
+}
+
+/* Names that need no quotes in SQL, and none of the server's own (pg_...). */
+int jobq__check_schema(const char *p, size_t n)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    bool fine = p && n >= 1 && n <= 63 && !(p[0] >= '0' && p[0] <= '9') &&
+                !(n >= 3 && memcmp(p, "pg_", 3) == 0);
+
+    for (size_t i = 0; i < n && fine; i++)
+        fine = p[i] != '\0' && strchr(allowed, p[i]);
+    return fine ? 0
+                : refuse("schema",
+                         "1 to 63 letters, digits and _, not beginning with a digit or pg_", p, n);
+}
+
 int jobq__check_output(const char *p, size_t n)
 {
     static const char *const words[] = {"auto", "jobs", "summary", "json", "quiet"};

@@ -61,6 +61,8 @@ int jobq__check_queue(const char *p, size_t n);
 int jobq__check_id(const char *p, size_t n);
 int jobq__check_unique(const char *p, size_t n);
 int jobq__check_label(const char *p, size_t n);
+int jobq__check_prefix(const char *p, size_t n);
+int jobq__check_schema(const char *p, size_t n);
 int jobq__check_path(const char *p, size_t n);
 int jobq__check_output(const char *p, size_t n);
 /* Error text of every rejected store call passes here, so that counters are right. */

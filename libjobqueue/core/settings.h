@@ -33,9 +33,9 @@ typedef struct {
 
 typedef struct {
     /* connection */
-    char *queue, *synchronous;
-    int64_t max_payload, read_timeout_ms;
-    bool migrate;
+    char *queue, *synchronous, *prefix, *schema, *ca, *cert, *key;
+    int64_t max_payload, read_timeout_ms, connect_timeout_ms;
+    bool migrate, verify, listen;
     /* worker, handler, push */
     int64_t tries, timeout_ms, max_crashes, max_exceptions, max_releases, keep_done_ms;
     bool fail_on_timeout;

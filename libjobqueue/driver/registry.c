@@ -14,48 +14,61 @@
 #ifndef JOBQ_WITH_SQLITE
 #define JOBQ_WITH_SQLITE 1
 #endif
+#ifndef JOBQ_WITH_REDIS
+#define JOBQ_WITH_REDIS 0
+#endif
+#ifndef JOBQ_WITH_PGSQL
+#define JOBQ_WITH_PGSQL 0
+#endif
+#ifndef JOBQ_WITH_MYSQL
+#define JOBQ_WITH_MYSQL 0
+#endif
+/* Declared here: their headers bring the client libraries'. */
 #if JOBQ_WITH_SQLITE
-/* Declared here: its header brings the client library's. */
 extern const jobq_driver jobq__sqlite_driver;
+#endif
+#if JOBQ_WITH_REDIS
+extern const jobq_driver jobq__redis_driver;
+#endif
+#if JOBQ_WITH_PGSQL
+extern const jobq_driver jobq__pgsql_driver;
+#endif
+#if JOBQ_WITH_MYSQL
+extern const jobq_driver jobq__mysql_driver;
 #endif
 
 static const jobq_driver *const drivers[] = {
 #if JOBQ_WITH_SQLITE
     &jobq__sqlite_driver,
 #endif
+#if JOBQ_WITH_REDIS
+    &jobq__redis_driver,
+#endif
+#if JOBQ_WITH_PGSQL
+    &jobq__pgsql_driver,
+#endif
+#if JOBQ_WITH_MYSQL
+    &jobq__mysql_driver,
+#endif
     &jobq__memory_driver,
 };
 enum { DRIVERS = sizeof(drivers) / sizeof(drivers[0]) };
 
-/* Schemes whose driver is not built in. */
+/* Every driver there can be: what it needs when the library is configured. */
 static const struct {
-    const char *name, *schemes;
-} absent[] = {
-#if !JOBQ_WITH_SQLITE
-    {"sqlite", "sqlite"},
-#endif
-    {"redis", "redis rediss redis+unix redis-sentinel redis-cluster"},
-    {"postgresql", "postgresql postgres"},
-    {"mysql", "mysql mariadb"},
+    const char *name, *schemes, *needs;
+} known[] = {
+    {"sqlite", "sqlite", "SQLite (Debian: libsqlite3-dev)"},
+    {"redis", "redis rediss redis+unix redis-sentinel redis-cluster",
+     "hiredis and OpenSSL (Debian: libhiredis-dev libssl-dev)"},
+    {"postgresql", "postgresql postgres", "libpq (Debian: libpq-dev)"},
+    {"mysql", "mysql mariadb", "libmariadb (Debian: libmariadb-dev)"},
 };
-enum { ABSENT = sizeof(absent) / sizeof(absent[0]) };
+enum { KNOWN = sizeof(known) / sizeof(known[0]) };
 
 const char *jobq_driver_name(size_t i)
 {
     return i < DRIVERS ? drivers[i]->name : NULL;
-}
-
-static bool lists(const char *schemes, const char *scheme, size_t n)
-{
-    while (*schemes) {
-        size_t len = strcspn(schemes, " ");
-
-        if (len == n && memcmp(schemes, scheme, n) == 0)
-            return true;
-        schemes += len;
-        schemes += strspn(schemes, " ");
-    }
-    return false;
 }
 
 static const char *next_scheme(void *payload, size_t i)
@@ -82,11 +95,12 @@ static int refuse_scheme(const char *scheme, size_t n)
     const char *near;
 
     list_built(built, sizeof(built));
-    for (size_t i = 0; i < ABSENT; i++)
-        if (lists(absent[i].schemes, scheme, n))
+    for (size_t i = 0; i < KNOWN; i++)
+        if (jobq__word_listed(known[i].schemes, scheme, n))
             return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
-                                          "the %s driver is not part of this build (built in: %s)",
-                                          absent[i].name, built);
+                                          "the %s driver is not part of this build: configure "
+                                          "found no %s (built in: %s)",
+                                          known[i].name, known[i].needs, built);
     snprintf(word, sizeof(word), "%.*s", (int)(n < 60 ? n : 60), scheme);
     near = jobq__str_nearest(word, next_scheme, NULL);
     if (near)
@@ -101,7 +115,7 @@ static int refuse_scheme(const char *scheme, size_t n)
 const jobq_driver *jobq__driver_find(const char *scheme, size_t n)
 {
     for (size_t i = 0; i < DRIVERS; i++)
-        if (lists(drivers[i]->schemes, scheme, n))
+        if (jobq__word_listed(drivers[i]->schemes, scheme, n))
             return jobq__driver_check(drivers[i]) == 0 ? drivers[i] : NULL;
     refuse_scheme(scheme, n);
     return NULL;
@@ -134,6 +148,8 @@ int jobq__driver_check(const jobq_driver *driver)
                                driver->size, sizeof(jobq_driver));
     if (!driver->name || !driver->name[0] || !driver->schemes || !driver->schemes[0])
         return jobq__error_set(JOBQ_EUNSUPPORTED, "a driver without a name or scheme");
+    if (!driver->options)
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s driver does not say its options", name);
     if (!has_functions(driver))
         return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s driver lacks a required operation", name);
     if (driver->max_batch < 1 || driver->max_body < 1)

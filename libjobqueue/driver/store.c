@@ -12,6 +12,7 @@
 
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/str.h"
 
 #define DEFAULT_DSN "sqlite:jobqueue.db"
 #define VARIABLE "JOBQUEUE_DSN"
@@ -61,37 +62,123 @@ static int resolve(jobq__store *store, const char *dsn, const char **dsn_out)
     return store->connection ? resolve_word(dsn, dsn_out) : jobq__error_nomem();
 }
 
-static int take_option(void *payload, const char *name, const char *value, size_t n)
-{
-    return jobq_conf_set(payload, name, value, n);
-}
-
-/* Options that were given win over those of the query string. */
-static int read_dsn(jobq__store *store, const char *dsn, jobq_conf *conf, jobq_conf *query)
-{
-    int rc = jobq__dsn_parse(dsn, &store->arena, &store->config, take_option, query);
-
-    if (rc == 0)
-        rc = jobq_conf_merge(query, conf);
-    if (rc < 0)
-        return rc;
-    jobq_conf_reset(conf);
-    return jobq_conf_merge(conf, query);
-}
+/* Where the options of a DSN's query string go. */
+struct query {
+    jobq__store *store;
+    jobq_conf *conf;
+    jobq_driver_option *extra; /* options of the client library */
+    size_t count;
+};
 
 static const char *keep(jobq__store *store, const char *text)
 {
     return text ? jobq__arena_copy(&store->arena, text, strlen(text)) : NULL;
 }
 
-static void read_conf(jobq__store *store, const jobq_conf *conf)
+static int take_extra(struct query *query, const char *name, const char *value)
+{
+    jobq_driver_option *extra =
+        jobq__realloc(query->extra, (query->count + 1) * sizeof(*query->extra));
+
+    if (!extra)
+        return jobq__error_nomem();
+    query->extra = extra;
+    extra[query->count].name = keep(query->store, name);
+    extra[query->count].value = keep(query->store, value);
+    if (!extra[query->count].name || !extra[query->count].value)
+        return jobq__error_nomem();
+    query->count++;
+    return 0;
+}
+
+/* Ours come first: what both know under one name (connect_timeout) is ours. */
+static int take_option(void *payload, const char *name, const char *value, size_t n)
+{
+    struct query *query = payload;
+    const jobq_driver *driver = query->store->driver;
+
+    if (driver->takes && driver->takes(name) && jobq_conf_check(query->conf, name) < 0) {
+        jobq__error_clear();
+        return take_extra(query, name, value);
+    }
+    return jobq_conf_set(query->conf, name, value, n);
+}
+
+/* Options that were given win over those of the query string. */
+static int read_dsn(jobq__store *store, const char *dsn, jobq_conf *conf, jobq_conf *made)
+{
+    struct query query = {store, made, NULL, 0};
+    int rc = jobq__dsn_parse(dsn, &store->arena, &store->config, take_option, &query);
+
+    store->config.extra = jobq__arena_copy(&store->arena, (const char *)query.extra,
+                                           query.count * sizeof(*query.extra));
+    store->config.extra_count = query.count;
+    jobq__free(query.extra);
+    if (rc == 0)
+        rc = store->config.extra ? jobq_conf_merge(made, conf) : jobq__error_nomem();
+    if (rc < 0)
+        return rc;
+    jobq_conf_reset(conf);
+    return jobq_conf_merge(conf, made);
+}
+
+/* The options that only some stores have: where they stand in the settings and in the config. */
+static const struct {
+    const char *name;
+    size_t setting, config;
+} store_texts[] = {
+    {"synchronous", offsetof(jobq__settings, synchronous),
+     offsetof(jobq_driver_config, synchronous)},
+    {"prefix", offsetof(jobq__settings, prefix), offsetof(jobq_driver_config, prefix)},
+    {"schema", offsetof(jobq__settings, schema), offsetof(jobq_driver_config, schema)},
+    {"ca", offsetof(jobq__settings, ca), offsetof(jobq_driver_config, ca)},
+    {"cert", offsetof(jobq__settings, cert), offsetof(jobq_driver_config, cert)},
+    {"key", offsetof(jobq__settings, key), offsetof(jobq_driver_config, key)},
+    /* not texts: only refused here */
+    {"verify", offsetof(jobq__settings, verify), 0},
+    {"listen", offsetof(jobq__settings, listen), 0},
+    {"connect_timeout", offsetof(jobq__settings, connect_timeout_ms), 0},
+};
+
+static int refuse_option(const jobq_driver *driver, const char *name)
+{
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, driver->name, 0,
+                                  "the %s driver has no option \"%s\" (of its own it has: %s)",
+                                  driver->name, name,
+                                  driver->options[0] ? driver->options : "none");
+}
+
+/* An option that does not concern this store is refused, never ignored. */
+static int check_options(const jobq_driver *driver, const jobq_conf *conf)
+{
+    for (size_t i = 0; i < sizeof(store_texts) / sizeof(store_texts[0]); i++)
+        if (jobq__conf_given_at(conf, store_texts[i].setting) &&
+            !jobq__word_listed(driver->options, store_texts[i].name, strlen(store_texts[i].name)))
+            return refuse_option(driver, store_texts[i].name);
+    return 0;
+}
+
+static int read_conf(jobq__store *store, const jobq_conf *conf)
 {
     jobq_driver_config *config = &store->config;
     const jobq__settings *s = &conf->s;
 
     config->migrate = s->migrate;
+    config->verify = s->verify;
+    config->listen = s->listen;
     config->read_timeout_ms = s->read_timeout_ms;
-    config->synchronous = keep(store, s->synchronous);
+    config->connect_timeout_ms = s->connect_timeout_ms;
+    for (size_t i = 0; i < sizeof(store_texts) / sizeof(store_texts[0]); i++) {
+        const char *const *from = (const void *)((const char *)s + store_texts[i].setting);
+        const char **to = (void *)((char *)config + store_texts[i].config);
+
+        if (store_texts[i].config == 0)
+            continue;
+        *to = keep(store, *from);
+        if (*from && !*to)
+            return jobq__error_nomem();
+    }
+    return check_options(store->driver, conf);
 }
 
 static int refuse_file(const jobq_driver *driver, const char *what)
@@ -154,8 +241,8 @@ static int set_up(jobq__store *store, const char *dsn, jobq_conf *conf, jobq_con
     rc = read_dsn(store, given, conf, query);
     if (rc < 0)
         return rc;
-    read_conf(store, conf);
-    return resolve_file(store);
+    rc = read_conf(store, conf);
+    return rc < 0 ? rc : resolve_file(store);
 }
 
 int jobq__store_new(const char *dsn, jobq_conf *conf, jobq__store **store_out)

@@ -224,3 +224,16 @@ const char *jobq__str_nearest(const char *word, const char *(*next)(void *payloa
     }
     return best;
 }
+
+bool jobq__word_listed(const char *list, const char *word, size_t n)
+{
+    while (*list) {
+        size_t len = strcspn(list, " ");
+
+        if (len == n && memcmp(list, word, n) == 0)
+            return true;
+        list += len;
+        list += strspn(list, " ");
+    }
+    return false;
+}

@@ -20,6 +20,8 @@ size_t jobq__str_one_line(char *out, size_t size, const char *p, size_t n);
  * "\x00" forms, bytes that are not UTF-8 too. */
 size_t jobq__str_visible(char *out, size_t size, const char *p, size_t n);
 
+/* Is the word of n bytes one of a list separated by blanks? */
+bool jobq__word_listed(const char *list, const char *word, size_t n);
 /* The whole text as a number, or false: no blanks, no sign but '-', no hex, no overflow, no NaN. */
 bool jobq__str_int(const char *p, size_t n, int64_t *out);
 bool jobq__str_double(const char *p, size_t n, double *out);

@@ -99,9 +99,11 @@ const jobq_driver jobq__memory_driver = {
     .size = sizeof(jobq_driver),
     .name = "memory",
     .schemes = "memory",
-    .features = JOBQ_FEATURE_PRIORITY | JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH,
+    .features = JOBQ_FEATURE_PRIORITY | JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH |
+                JOBQ_FEATURE_DUE_ORDER | JOBQ_FEATURE_HOST_CLOCK,
     .max_batch = 4096,
     .max_body = (size_t)64 << 20,
+    .options = "",
     .open = open_store,
     .close = close_store,
     .forget = close_store, /* nothing is shared with the parent */

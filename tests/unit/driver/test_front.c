@@ -155,6 +155,7 @@ static const jobq_driver fake = {
     .schemes = "fake",
     .max_batch = BATCH,
     .max_body = 100,
+    .options = "",
     .open = fake_open,
     .close = fake_close,
     .forget = fake_forget,

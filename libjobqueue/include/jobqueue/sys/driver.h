@@ -205,6 +205,12 @@ typedef struct {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* An option of the client library's own, as the DSN gives it. */
+typedef struct {
+    const char *name, *value;
+} jobq_driver_option;
+
+/* What a store is opened with. It outlives the store; texts end with a NUL. */
 typedef struct {
     const char *scheme; /* "sqlite" */
     /* decoded parts of the DSN; path without its leading "/" rules applied */
@@ -212,7 +218,15 @@ typedef struct {
     int port;     /* 0 = default */
     bool migrate; /* create and migrate the schema when needed */
     int64_t read_timeout_ms;
-    const char *synchronous; /* NULL = default */
+    /* Options that only some stores have (the driver's `options` names them); NULL = its default. */
+    int64_t connect_timeout_ms;
+    const char *synchronous;
+    const char *prefix, *schema;     /* what keys begin with; the schema that holds the tables */
+    const char *ca, *cert, *key;     /* files in PEM form, NULL = none */
+    bool verify;                     /* TLS: certificate and name of the server must be right */
+    bool listen;                     /* false: no state of the session may be used, poll instead */
+    const jobq_driver_option *extra; /* what `takes` took, in the order given */
+    size_t extra_count;
 } jobq_driver_config;
 
 enum {
@@ -222,7 +236,10 @@ enum {
     JOBQ_FEATURE_UNIQUE = 8,
     JOBQ_FEATURE_ATOMIC_BATCH = 16, /* a push of many is stored as one */
     /* the path is a file's: made absolute, not to be open elsewhere while a pool forks */
-    JOBQ_FEATURE_FILE = 32
+    JOBQ_FEATURE_FILE = 32,
+    /* what comes back to a queue stands there by its due time; without it: where it was put back */
+    JOBQ_FEATURE_DUE_ORDER = 64,
+    JOBQ_FEATURE_HOST_CLOCK = 128 /* the store's clock is this host's (and leases its boot clock) */
 };
 
 /* Functions return 0 or a negative code with the record set (util/error.h: jobq__error_set). Every
@@ -235,6 +252,11 @@ typedef struct jobq_driver {
     uint64_t features;
     size_t max_batch; /* settlements + wanted of one exchange, items of one push */
     size_t max_body;
+    /* The connection options of those that only some stores have which this one has, separated by
+     * blanks: "prefix ca cert". Others are refused by the front. */
+    const char *options;
+    /* Is that an option of the client library, to be handed on as it is? NULL = none are. */
+    bool (*takes)(const char *name);
 
     /* --- required --- */
     int (*open)(const jobq_driver_config *config, void **store_out);
