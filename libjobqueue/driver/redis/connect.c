@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The driver's table; opening, greeting the server, dropping what broke.
+ */
+#include "driver/redis/redis.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/str.h"
+
+enum { DEFAULT_PORT = 6379, CONNECT_TIMEOUT_MS = 5000, OLDEST = 60200 };
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int refuse(const char *what)
+{
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0, "redis: %s", what);
+}
+
+static const char *extra(const jobq_driver_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->extra_count; i++)
+        if (strcmp(config->extra[i].name, name) == 0)
+            return config->extra[i].value;
+    return NULL;
+}
+
+static bool is_sentinel(const jobq_driver_config *config)
+{
+    return strcmp(config->scheme, "redis-sentinel") == 0;
+}
+
+/* The path is the number of the database; that stands behind the name of a master, and in ?db=
+ * beside a socket. */
+static int read_database(const jobq_driver_config *config, int *database_out)
+{
+    bool is_unix = strcmp(config->scheme, "redis+unix") == 0;
+    jobq_slice text = jobq__slice_text(extra(config, "db"));
+    int64_t number = 0;
+
+    if (is_unix && config->path.n == 0)
+        return refuse("the dsn names no socket: write redis+unix:///run/redis.sock");
+    if (is_sentinel(config)) {
+        const char *slash = strchr(config->path.p, '/');
+
+        text = jobq__slice_text(slash ? slash + 1 : NULL);
+    } else if (!is_unix && config->path.n) {
+        text = config->path;
+    }
+    if (text.n && (!jobq__str_int(text.p, text.n, &number) || number < 0 || number > 1000000))
+        return refuse("the database is not a number (allowed: redis://host:6379/0)");
+    *database_out = (int)number;
+    return 0;
+}
+
+static int check_scheme(const jobq_driver_config *config)
+{
+    if (strcmp(config->scheme, "redis-cluster") == 0)
+        return refuse("Redis Cluster is not supported: use a server that is not part of one");
+    if (config->prefix && !config->prefix[0])
+        return refuse("the prefix is empty (allowed: 1 byte and more)");
+    if (is_sentinel(config))
+        return jobq__redis_check_sentinels(config);
+    if (config->host.p && memchr(config->host.p, ',', config->host.n))
+        return refuse("the dsn names several hosts (allowed: one)");
+    return 0;
+}
+
+static int open_store(const jobq_driver_config *config, void **store_out)
+{
+    rds_store *store;
+    int database = 0, rc = check_scheme(config);
+
+    rc = rc ? rc : read_database(config, &database);
+    if (rc < 0)
+        return rc;
+    store = jobq__zalloc(sizeof(*store));
+    if (!store)
+        return jobq__error_nomem();
+    store->config = config;
+    store->database = database;
+    store->sentinel = is_sentinel(config);
+    store->link.fd = -1;
+    jobq__redis_add_base(store, &store->base,
+                         jobq__slice_text(config->prefix ? config->prefix : "jobqueue"));
+    if (store->base.failed) {
+        jobq__buf_free(&store->base);
+        jobq__free(store);
+        return jobq__error_nomem();
+    }
+    *store_out = store;
+    return 0;
+}
+
+void jobq__redis_free_link(rds_link *link)
+{
+    jobq__redis_hang_up(link);
+    jobq__arena_free(&link->arena);
+    jobq__buf_free(&link->out);
+    jobq__free(link->starts);
+}
+
+/* In a forked child, too: closing its copy of a socket says nothing to the server. */
+static void close_store(void *handle)
+{
+    rds_store *store = handle;
+
+    if (!store)
+        return;
+    jobq__redis_free_link(&store->link);
+    jobq__redis_news_free(store->news);
+    jobq__buf_free(&store->base);
+    jobq__buf_free(&store->scratch);
+    jobq__arena_free(&store->arena);
+    jobq__free(store);
+}
+
+void jobq__redis_drop(rds_store *store)
+{
+    jobq__redis_hang_up(&store->link);
+    store->current.known = false;
+}
+
+/* ---- greeting -------------------------------------------------------------------------------- */
+
+static size_t ask_auth(const jobq_driver_config *config, rds_link *link)
+{
+    if (!config->password.p && !config->user.n)
+        return 0; /* a name alone is sent, too: never as somebody else */
+    jobq__redis_begin(link, config->user.n ? 3 : 2);
+    jobq__redis_words(link, "AUTH");
+    if (config->user.n)
+        jobq__redis_word(link, config->user.p, config->user.n);
+    jobq__redis_word(link, config->password.p ? config->password.p : "", config->password.n);
+    return 1;
+}
+
+/* With Sentinel the server says itself whether it is the master. */
+static size_t ask_role(const rds_store *store, rds_link *link)
+{
+    if (!store->sentinel)
+        return 0;
+    jobq__redis_begin(link, 1);
+    jobq__redis_words(link, "ROLE");
+    return 1;
+}
+
+static int check_role(const rds_value *value)
+{
+    rds_walk walk = {value, 0};
+
+    if (jobq__slice_equal(jobq__redis_text(&walk), jobq__slice_text("master")))
+        return 0;
+    return jobq__error_set_driver(JOBQ_ECONNECT, JOBQ__RETRYABLE, "redis", 0,
+                                  "redis: the server the sentinels name is not the master yet");
+}
+
+static size_t ask(rds_store *store, rds_link *link, bool first)
+{
+    size_t n = ask_auth(store->config, link) + ask_role(store, link);
+
+    jobq__redis_begin(link, 2);
+    jobq__redis_words(link, "SELECT");
+    jobq__redis_number(link, store->database);
+    jobq__redis_begin(link, 3);
+    jobq__redis_words(link, "CLIENT");
+    jobq__redis_words(link, "SETNAME");
+    jobq__redis_words(link, "jobqueue");
+    if (!first)
+        return n + 2;
+    jobq__redis_begin(link, 2);
+    jobq__redis_words(link, "INFO");
+    jobq__redis_words(link, "server");
+    jobq__redis_begin(link, 1);
+    jobq__redis_words(link, "TIME");
+    jobq__redis_ask_version(store, link);
+    return n + 5;
+}
+
+/* The value of a line of INFO. */
+static const char *line_of(const char *info, const char *name)
+{
+    const char *line = strstr(info, name);
+
+    return line ? line + strlen(name) : "";
+}
+
+static int read_version(const char *info)
+{
+    int part[3] = {0};
+
+    sscanf(line_of(info, "redis_version:"), "%d.%d.%d", &part[0], &part[1], &part[2]);
+    return part[0] * 10000 + part[1] * 100 + part[2];
+}
+
+/* An account that may not ask for it is believed. */
+static int check_server(rds_store *store, const rds_value *info, const rds_value *time)
+{
+    rds_walk walk = {time, 0};
+    int version;
+    int64_t seconds, uptime = 0, micros = 0;
+
+    if (info->type != RDS_TEXT)
+        return info->type == RDS_ERROR && strncmp(info->p, "NOPERM", 6) == 0
+                   ? 0
+                   : jobq__redis_refused(store, info);
+    version = read_version(info->p);
+    if (version > 0 && version < OLDEST)
+        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", version,
+                                      "redis: the server is version %d.%d (needed: 6.2 or newer)",
+                                      version / 10000, version / 100 % 100);
+    if (strncmp(line_of(info->p, "redis_mode:"), "cluster", 7) == 0)
+        return refuse("the server is part of a Redis Cluster, which is not supported");
+    if (strncmp(line_of(info->p, "redis_mode:"), "sentinel", 8) == 0)
+        return refuse("the server is a Sentinel: name the master itself");
+    sscanf(line_of(info->p, "uptime_in_seconds:"), "%" SCNd64, &uptime);
+    sscanf(line_of(info->p, "server_time_usec:"), "%" SCNd64, &micros);
+    seconds = micros ? micros / 1000000 : jobq__redis_int(&walk); /* of one reading with uptime */
+    store->started_at_ms = (seconds - uptime) * 1000;
+    return 0;
+}
+
+/* The same error, with the account or the database it is about. */
+static int refuse_greeting(rds_store *store, const rds_value *value, bool account)
+{
+    const jobq_slice user = store->config->user;
+    struct jobq_error cause;
+
+    jobq__redis_refused(store, value);
+    jobq__error_save(&cause);
+    if (account)
+        return jobq__error_set_driver(cause.code, cause.flags, "redis", cause.native,
+                                      "%s (user \"%.*s\")", cause.message, user.n ? (int)user.n : 7,
+                                      user.n ? (const char *)user.p : "default");
+    return jobq__error_set_driver(cause.code, cause.flags, "redis", cause.native,
+                                  "%s (database %d)", cause.message, store->database);
+}
+
+static int read_greeting(rds_store *store, rds_value **values, size_t n, bool first)
+{
+    size_t base = first ? n - 5 : n - 2; /* AUTH and ROLE stand before */
+    size_t role = store->sentinel ? base - 1 : n;
+
+    for (size_t i = 0; i <= base; i++)
+        if (values[i]->type == RDS_ERROR)
+            return refuse_greeting(store, values[i], i < base);
+        else if (i == role && check_role(values[i]) < 0)
+            return jobq__error_code();
+    if (!first)
+        return 0;
+    if (values[n - 1]->type == RDS_ERROR)
+        return jobq__redis_refused(store, values[n - 1]);
+    store->version = values[n - 1]->p ? strtoll(values[n - 1]->p, NULL, 10) : 0;
+    return check_server(store, values[n - 3], values[n - 2]);
+}
+
+static int find_address(const rds_store *store, rds_address *out, int64_t deadline_ms)
+{
+    const jobq_driver_config *config = store->config;
+    const char *path = config->path.p, *host = config->host.n ? config->host.p : "127.0.0.1";
+
+    if (store->sentinel)
+        return jobq__redis_find_master(config, out, deadline_ms);
+    out->port = config->port ? config->port : DEFAULT_PORT;
+    if (strcmp(config->scheme, "redis+unix") == 0) {
+        out->port = 0;
+        host = path;
+    }
+    if (strlen(host) >= sizeof(out->host) - 1)
+        return refuse("the name of the host is too long (allowed: 254 bytes)");
+    snprintf(out->host, sizeof(out->host), "%s%s", out->port == 0 && *path != '/' ? "/" : "", host);
+    return 0;
+}
+
+/* Before anything was asked for, a connection that breaks is one that could not be had. */
+static int not_reached(int rc)
+{
+    struct jobq_error cause;
+
+    if (rc != JOBQ_EIO && rc != JOBQ_ETIMEOUT)
+        return rc;
+    jobq__error_save(&cause);
+    return jobq__error_set_driver(JOBQ_ECONNECT, cause.flags, "redis", cause.native, "%s",
+                                  cause.message);
+}
+
+int jobq__redis_greet(rds_store *store, rds_link *link, bool first, int64_t deadline_ms)
+{
+    rds_value *values[7];
+    rds_address address;
+    size_t n;
+    int rc = find_address(store, &address, deadline_ms);
+
+    rc = rc ? rc : jobq__redis_dial(store->config, &address, link, deadline_ms);
+
+    if (rc < 0)
+        return rc;
+    jobq__arena_reset(&link->arena);
+    n = ask(store, link, first);
+    rc = jobq__redis_send(link, deadline_ms);
+    if (rc == 0)
+        rc = jobq__redis_receive(link, n, values, deadline_ms);
+    if (rc == 0)
+        rc = read_greeting(store, values, n, first);
+    jobq__redis_clear(link);
+    if (rc < 0)
+        jobq__redis_hang_up(link);
+    return rc < 0 ? not_reached(rc) : 0;
+}
+
+int jobq__redis_ready(rds_store *store)
+{
+    int64_t limit = store->config->connect_timeout_ms > 0 ? store->config->connect_timeout_ms
+                                                          : CONNECT_TIMEOUT_MS;
+
+    jobq__arena_reset(&store->arena);
+    if (store->link.fd >= 0 && jobq__redis_is_stale(&store->link))
+        jobq__redis_drop(store);
+    jobq__redis_clear(&store->link);
+    if (store->link.fd >= 0)
+        return 0;
+    return jobq__redis_greet(store, &store->link, true, jobq__clock_mono_ms() + limit);
+}
+
+static const char *const own[] = {"db", NULL};
+
+static bool takes(const char *name)
+{
+    return strcmp(name, "db") == 0;
+}
+
+const jobq_driver jobq__redis_driver = {
+    .abi = JOBQ_DRIVER_ABI,
+    .size = sizeof(jobq_driver),
+    .name = "redis",
+    .schemes = "redis rediss redis+unix redis-sentinel redis-cluster",
+    .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
+                JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH,
+    .max_batch = RDS_BATCH,
+    .max_body = (size_t)64 << 20,
+    .options = "prefix ca cert key verify connect_timeout",
+    .takes = takes,
+    .own = own,
+    .open = open_store,
+    .close = close_store,
+    .forget = close_store,
+    .schema = jobq__redis_schema,
+    .push = jobq__redis_push,
+    .exchange = jobq__redis_exchange,
+    .renew = jobq__redis_renew,
+    .leave = jobq__redis_leave,
+    .held = jobq__redis_held,
+    .workers = jobq__redis_workers,
+    .wait = jobq__redis_wait,
+    .maintain = jobq__redis_maintain,
+    .find = jobq__redis_find,
+    .list = jobq__redis_list,
+    .counts = jobq__redis_counts,
+    .queues = jobq__redis_queues,
+    .mend = jobq__redis_mend,
+    .now = jobq__redis_now,
+};

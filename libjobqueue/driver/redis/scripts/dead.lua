@@ -1,0 +1,77 @@
+-- SPDX-License-Identifier: MIT
+-- with show.lua
+--
+-- A page of dead jobs, newest first. ARGV: queue ('' = all), name ('' = any), reason (0 = any), older than
+-- (0 = any), at most so many, 1 = keys only, cursor "time.id" ('' = from the start). Answers the jobs; when it
+-- had looked at enough and found too few, the last element is the cursor to go on from.
+local limit, reason = tonumber(ARGV[5]), tonumber(ARGV[3])
+keys_only = ARGV[6] == '1'
+local last_at, last_id = ARGV[7]:match('^(%d+)%.(.*)$')
+local names = ARGV[1] ~= '' and {ARGV[1]} or call('SMEMBERS', G .. ':queues')
+local top = tonumber(last_at or now + 1000)
+if ARGV[4] ~= '0' then
+    top = math.min(top, now - ARGV[4])
+end
+
+-- The next of a queue behind the cursor, in pages.
+local function walker(name)
+    local q, page, at, offset = base(name), {}, 1, 0
+    return function()
+        while true do
+            if at > #page then
+                page = call('ZREVRANGEBYSCORE', q .. ':dead', top, '-inf', 'WITHSCORES', 'LIMIT', offset, 100)
+                offset, at = offset + 100, 1
+                if #page == 0 then
+                    return nil
+                end
+            end
+            local id, died = page[at], tonumber(page[at + 1])
+            at = at + 2
+            if not last_at or died < tonumber(last_at) or id < last_id then
+                return {id = id, died = died, name = name, q = q}
+            end
+        end
+    end
+end
+
+local function matches(r)
+    local _, _, _, why, _, j = rest_parts(r)
+    if reason ~= 0 and why ~= reason then
+        return false
+    end
+    if ARGV[2] == '' then
+        return true
+    end
+    local _, _, id_n, name_n = struct.unpack('<BBBB', j)
+    return j:byte(1) == 1 and j:sub(15 + id_n, 14 + id_n + name_n) == ARGV[2]
+end
+
+local heads, went_to = {}, nil
+for _, name in ipairs(names) do
+    local next_one = walker(name)
+    local first = next_one()
+    if first then
+        heads[#heads + 1] = {next_one, first}
+    end
+end
+for _ = 1, 2000 do
+    local best
+    for i = 1, #heads do
+        local one, top_one = heads[i][2], best and heads[best][2]
+        if one and (not best or one.died > top_one.died or (one.died == top_one.died and one.id > top_one.id)) then
+            best = i
+        end
+    end
+    if not best or #shown >= limit then
+        return shown
+    end
+    local one = heads[best][2]
+    heads[best][2] = heads[best][1]()
+    local r = call('HGET', one.q .. ':rest', one.id)
+    if r and matches(r) then
+        show_rest(one.died .. '.' .. one.id, one.name, one.q, one.id, r)
+    end
+    went_to = one.died .. '.' .. one.id
+end
+shown[#shown + 1] = went_to
+return shown

@@ -1,0 +1,149 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Settles hand-outs of one queue. KEYS[2]: base of the queue. ARGV: queue, consumer, number of streams; per
+-- stream: priority, lowest and highest entry, count; per hand-out: entry, its delivery count, what becomes of
+-- it: D done, F done and its id (index and trace go too), E done and there is still more, K done and kept
+-- (time), B back (delay), X dead (reason), G given back, T given back with its mark; behind a number counters,
+-- error and history. Answers the time and the places of those that are not current.
+local name, consumer, q = ARGV[1], ARGV[2], KEYS[2]
+local answer, at, place = {0}, 4, 0
+local gone, plans, traces, ids, given_back = {}, {}, {}, {}, false
+
+-- entry => delivery count, of what the consumer holds between two entries
+local function owned(stream, low, high, n)
+    local mine, from = {}, low
+    while true do
+        local page = redis.pcall('XPENDING', stream, GROUP, from, high, n + 100, consumer)
+        if page.err then
+            return mine
+        end
+        for k = 1, #page do
+            mine[page[k][1]] = page[k][4]
+        end
+        if #page < n + 100 then
+            return mine
+        end
+        from = '(' .. page[#page][1]
+    end
+end
+
+for _ = 1, tonumber(ARGV[3]) do
+    local p, n = ARGV[at], tonumber(ARGV[at + 3])
+    local stream = q .. ':p' .. p
+    local mine, finished = owned(stream, ARGV[at + 1], ARGV[at + 2], n), {}
+    at = at + 4
+    for _ = 1, n do
+        local entry, op = ARGV[at], ARGV[at + 2]
+        local kind, ok = op:sub(1, 1), mine[entry] == tonumber(ARGV[at + 1])
+        if ok and kind == 'F' then
+            ids[#ids + 1] = op:sub(2)
+            traces[#traces + 1] = 'e' .. op:sub(2)
+            traces[#traces + 1] = 'h' .. op:sub(2)
+        elseif ok and kind ~= 'D' then
+            local plan = {kind, p, entry, op, mine[entry]}
+            if #op > 1 or kind == 'E' then
+                plan[6], plan[7] = entry_at(stream, entry)
+                ok = plan[6] ~= nil
+            end
+            plans[#plans + 1] = ok and plan or nil
+        end
+        if not ok then
+            answer[#answer + 1] = place
+        else
+            mine[entry] = nil
+            if kind ~= 'G' and kind ~= 'T' then
+                finished[#finished + 1] = entry
+            end
+        end
+        at = at + 3
+        place = place + 1
+    end
+    if #finished > 0 then
+        gone[#gone + 1] = {stream, finished}
+    end
+end
+
+local now = clock()
+answer[1] = now
+for i = 1, #gone do
+    call('XACK', gone[i][1], GROUP, unpack(gone[i][2]))
+    call('XDEL', gone[i][1], unpack(gone[i][2]))
+end
+if #ids > 0 then
+    call('HDEL', G .. ':ids', unpack(ids))
+    call('HDEL', q .. ':trace', unpack(traces))
+end
+
+local function give_back(p, entry, to)
+    call('XCLAIM', q .. ':p' .. p, GROUP, to, 0, entry, 'JUSTID')
+    given_back = true
+end
+
+-- Error and history, behind kind, number and counters.
+local function note_texts(id, op)
+    local traced, at_text = 0, 66
+    for _, what in ipairs({'e', 'h'}) do
+        local length = struct.unpack('<i4', op, at_text)
+        local text = length >= 0 and op:sub(at_text + 4, at_text + 3 + length)
+        at_text = at_text + 4 + math.max(length, 0)
+        if text then
+            traced = 1
+            if what == 'e' then
+                call('HSET', q .. ':trace', 'e' .. id, text)
+            else
+                add_history(q, id, text)
+            end
+        end
+    end
+    return traced
+end
+
+for i = 1, #plans do
+    local kind, p, entry, op, count, j, s = unpack(plans[i])
+    if kind == 'G' or kind == 'T' then
+        give_back(p, entry, kind == 'T' and TAKEN or BACK)
+        if j then
+            note_texts((identity(j, p .. '-' .. entry)), op)
+        end
+    else
+        local id, flags, unique = identity(j, p .. '-' .. entry)
+        local deliveries, fence, enqueued, from, available, counters = standing(s, entry, count)
+        local traced = s:byte(1) or 0
+        local mark = call('HGET', q .. ':taken', p .. ':' .. entry)
+        if mark then
+            call('HDEL', q .. ':taken', p .. ':' .. entry)
+            traced = 1
+            counters = counters:sub(1, 8) .. mark:sub(1, 8) .. counters:sub(17, 24) .. mark:sub(9) .. counters:sub(33)
+        end
+        if kind == 'E' then
+            forget_job(q, id, unique)
+        elseif kind == 'K' then
+            local keep = now + struct.unpack('<i8', op, 2)
+            traced = math.max(traced, note_texts(id, op))
+            free_unique(q, unique, id)
+            s = standing_pack(traced, deliveries, fence, enqueued, from, available, counters)
+            lay_down(q, name, id, true, 3, keep, rest_pack(s, p, 3, 0, keep, j))
+        else
+            local number = struct.unpack('<i8', op, 2)
+            traced = math.max(traced, note_texts(id, op))
+            counters = op:sub(10, 65)
+            if kind == 'B' then
+                local due = now + math.max(number, 0)
+                s = standing_pack(traced, deliveries, fence, enqueued, from, due, counters)
+                if number > 0 then
+                    lay_down(q, name, id, flags % 2 == 1, 1, due, rest_pack(s, p, 1, 0, 0, j))
+                else
+                    line_up(q, name, p, id, j, s)
+                end
+            else
+                free_unique(q, unique, id)
+                s = standing_pack(traced, deliveries, fence, enqueued, from, available, counters)
+                lay_down(q, name, id, true, 4, now, rest_pack(s, p, 4, number, now, j))
+            end
+        end
+    end
+end
+if given_back then
+    wake('q', name)
+end
+return answer

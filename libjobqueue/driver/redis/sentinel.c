@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sentinel: which server is the master now? The sentinels are asked in the order given; the first
+ * one that knows the name is believed, and the server is asked itself whether it is (connect.c).
+ */
+#include <string.h>
+
+#include "driver/redis/redis.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/str.h"
+
+enum { SENTINEL_PORT = 26379, PATIENCE_MS = 1000, PORT_MAX = 65535 };
+
+/* Cuts the next "host:port" off the list; brackets of IPv6 addresses go. False: no address. */
+static bool next_address(const char **list, rds_address *out)
+{
+    size_t n = strcspn(*list, ","), host_n;
+    const char *p = *list, *colon = NULL;
+    int64_t port = SENTINEL_PORT;
+
+    *list += n + (p[n] == ',');
+    for (size_t i = 0; i < n; i++)
+        if (p[i] == ':' && (p[0] != '[' || p[i - 1] == ']'))
+            colon = p + i;
+    host_n = colon ? (size_t)(colon - p) : n;
+    if (colon && (!jobq__str_int(colon + 1, n - host_n - 1, &port) || port < 1 || port > PORT_MAX))
+        return false;
+    if (host_n >= 2 && p[0] == '[' && p[host_n - 1] == ']') {
+        p++;
+        host_n -= 2;
+    }
+    if (host_n == 0 || host_n >= sizeof(out->host))
+        return false;
+    memcpy(out->host, p, host_n);
+    out->host[host_n] = '\0';
+    out->port = (int)port;
+    return true;
+}
+
+/* A single host has lost its port to the config. */
+static bool next_sentinel(const jobq_driver_config *config, const char **list, rds_address *out)
+{
+    if (memchr(config->host.p, ',', config->host.n))
+        return next_address(list, out);
+    *list += strlen(*list);
+    if (config->host.n >= sizeof(out->host))
+        return false;
+    memcpy(out->host, config->host.p, config->host.n + 1);
+    out->port = config->port ? config->port : SENTINEL_PORT;
+    return true;
+}
+
+int jobq__redis_check_sentinels(const jobq_driver_config *config)
+{
+    const char *list = config->host.n ? config->host.p : "";
+    bool good = *list && config->path.n && *(const char *)config->path.p != '/';
+    rds_address address;
+
+    while (good && *list)
+        good = next_sentinel(config, &list, &address);
+    if (good)
+        return 0;
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0,
+                                  "redis: the dsn names no sentinels and master (allowed: "
+                                  "redis-sentinel://host1:26379,host2:26379/master/0)");
+}
+
+/* The answer: host and port, or nil for a name it does not know. */
+static int read_address(const rds_value *value, jobq_slice name, rds_address *out)
+{
+    rds_walk walk = {value, 0};
+    jobq_slice host;
+
+    if (value->type == RDS_ERROR)
+        return jobq__error_set_driver(JOBQ_EIO, JOBQ__RETRYABLE, "redis", 0,
+                                      "redis: the sentinel says: %s", value->p);
+    host = jobq__redis_text(&walk);
+    out->port = (int)jobq__redis_int(&walk);
+    if (host.n == 0 || host.n >= sizeof(out->host) || out->port < 1)
+        return jobq__error_set_driver(JOBQ_ECONNECT, JOBQ__RETRYABLE, "redis", 0,
+                                      "redis: the sentinels know no master \"%.*s\"", (int)name.n,
+                                      (const char *)name.p);
+    memcpy(out->host, host.p, host.n);
+    out->host[host.n] = '\0';
+    return 0;
+}
+
+static int ask_one(const jobq_driver_config *config, const rds_address *sentinel, jobq_slice name,
+                   rds_address *out, int64_t deadline_ms)
+{
+    rds_link link = {.fd = -1};
+    rds_value *value;
+    int rc = jobq__redis_dial(config, sentinel, &link, deadline_ms);
+
+    if (rc == 0) {
+        jobq__redis_begin(&link, 3);
+        jobq__redis_words(&link, "SENTINEL");
+        jobq__redis_words(&link, "get-master-addr-by-name");
+        jobq__redis_word(&link, name.p, name.n);
+        rc = jobq__redis_send(&link, deadline_ms);
+    }
+    rc = rc ? rc : jobq__redis_receive(&link, 1, &value, deadline_ms);
+    rc = rc ? rc : read_address(value, name, out);
+    jobq__redis_free_link(&link);
+    return rc;
+}
+
+/* A sentinel that is silent must not use up the time of the others. */
+int jobq__redis_find_master(const jobq_driver_config *config, rds_address *out, int64_t deadline_ms)
+{
+    const char *list = config->host.p, *path = config->path.p;
+    const jobq_slice name = {path, strcspn(path, "/")};
+    int rc = JOBQ_ECONNECT;
+
+    while (*list && rc != 0) {
+        int64_t patience = jobq__clock_mono_ms() + PATIENCE_MS;
+        rds_address sentinel;
+
+        if (next_sentinel(config, &list, &sentinel))
+            rc = ask_one(config, &sentinel, name, out,
+                         patience < deadline_ms ? patience : deadline_ms);
+    }
+    return rc;
+}

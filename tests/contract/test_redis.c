@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The contract on Redis, and what only a server of its kind can show.
+ */
+#include "contract/contract.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/server.h"
+#include "harness/stores.h"
+
+static server *redis;
+static char dsn[400], prefix[32];
+static int prefixes;
+static int64_t shifted_ms;
+
+static const char *fresh_dsn(void)
+{
+    if (!redis)
+        redis = server_start("redis", true);
+    if (shifted_ms) /* each store begins with the right time */
+        server_shift(redis, -shifted_ms);
+    shifted_ms = 0;
+    snprintf(prefix, sizeof(prefix), "test%d", ++prefixes);
+    snprintf(dsn, sizeof(dsn), "%s?read_timeout=20&prefix=%s", server_dsn(redis), prefix);
+    return dsn;
+}
+
+static void shift(int64_t ms)
+{
+    server_shift(redis, ms);
+    shifted_ms += ms;
+}
+
+/* A command in the shell's words; what redis-cli printed. */
+static const char *tell(const char *fmt, ...) JOBQ_PRINTF(1, 2);
+static const char *tell(const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return store_admin(redis, STORE_REDIS, text);
+}
+
+static int64_t total(const char *queue)
+{
+    jobq_counts c = count_jobs(queue);
+
+    return c.ready + c.delayed + c.reserved + c.dead;
+}
+
+/* ---- at maxmemory ---------------------------------------------------------------------------- */
+
+static jobq_settlement next_settlement(const char *queue, int op)
+{
+    static char entry[] = "entry";
+    jobq_settlement s = settlement(reserve_one("w", queue, NULL), op);
+
+    s.error = s.history = TEXT(entry);
+    return s;
+}
+
+/* Everything but a push goes on. */
+static void work_without_memory(void)
+{
+    jobq_settlement s;
+
+    begin_worker("w", 10000);
+    assert_int_equal(settle_op("w", reserve_one("w", "q", "a"), JOBQ_OP_DONE), 0);
+    s = next_settlement("q", JOBQ_OP_DEAD);
+    assert_int_equal(settle_with("w", &s), 0);
+    s = next_settlement("q", JOBQ_OP_BACK);
+    s.delay_ms = 5000;
+    assert_int_equal(settle_with("w", &s), 0);
+    s = next_settlement("q", JOBQ_OP_BACK);
+    assert_int_equal(settle_with("w", &s), 0);
+    s = next_settlement("q", JOBQ_OP_DONE);
+    s.keep_ms = 60000;
+    assert_int_equal(settle_with("w", &s), 0);
+    assert_int_equal(settle_op("w", reserve_one("w", "q", "f"), JOBQ_OP_GIVE_BACK), 0);
+    reserve_one("w", "q", "f");
+    pass_time(11000, 11000);
+    assert_int_equal(maintain_all().handled, 2); /* promoted, and taken back */
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "b", false), 0);
+}
+
+/* rule K3, case B030. */
+static void test_k3_maxmemory(void **state)
+{
+    static const char *const ids[] = {"a", "b", "c", "d", "e", "f"};
+    jobq_push items[2] = {job_item("x", "q"), job_item("y", "other")};
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++)
+        push_job(ids[i], "q");
+    tell("config set maxmemory 1");
+    items[1].unique = TEXT("key");
+    for (int pass = 0; pass < 2; pass++) { /* by the script and without */
+        items[0].fresh_id = items[1].fresh_id = pass;
+        assert_code(jobq__store_push(store, items, 2), JOBQ_EIO);
+        assert_said("maxmemory");
+        assert_true(jobq_error_is_retryable(jobq_error_last()));
+        assert_code(jobq__store_push(store, items, 1), JOBQ_EIO);
+    }
+    work_without_memory();
+    tell("config set maxmemory 0");
+    assert_int_equal(total("q"), 4); /* b c d f; e is done and kept */
+    assert_int_equal(total("other"), 0);
+    assert_int_equal(push_item(&items[1]), 0); /* its key was not left behind */
+    assert_int_equal(reserve_jobs("w2", "q", 9), 4);
+    expect_ids("f d c b");
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+/* case B091. */
+static void test_b091_scripts_are_loaded_again(void **state)
+{
+    (void)state;
+    push_job("a", "q");
+    tell("script flush");
+    push_job("b", "q");
+    tell("script flush");
+    assert_int_equal(reserve_jobs("w", "q", 2), 2); /* several scripts in one trip */
+    tell("script flush");
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_BACK), 0);
+    assert_int_equal(total("q"), 2);
+}
+
+/* rule K2, case B096: cut while nothing was under way, it is only opened anew. */
+static void test_k2_cut_when_idle(void **state)
+{
+    jobq_slice q = TEXT("q");
+    jobq_wait w = {.queues = &q, .queue_count = 1, .timeout_ms = 10, .poll_ms = 10, .wake_fd = -1};
+
+    (void)state;
+    push_job("a", "q");
+    reserve_one("w", "q", "a");
+    tell("client kill type normal");
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_DONE), 0);
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT);
+    tell("client kill type normal");
+    w.timeout_ms = 60000;
+    push_job("b", "q");
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
+}
+
+/* The reasons a server gives that no repetition cures. */
+static void test_refusals_are_fatal(void **state)
+{
+    static const struct {
+        const char *scheme, *path, *said;
+    } rows[] = {
+        {"redis://user:secret@", "/0", "WRONGPASS"},
+        {"redis://:secret@", "/0", "AUTH"},
+        {"redis://", "/99", "DB index"},
+        {"redis://", "/none", "not a number"},
+        {"redis-sentinel://", "", "no sentinels and master"},
+        {"redis-cluster://", "", "Cluster is not supported"},
+    };
+    char address[64], text[160];
+
+    (void)state;
+    snprintf(address, sizeof(address), "127.0.0.1:%d", server_port(redis));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        jobq__store *other = NULL;
+        int64_t now_ms;
+
+        snprintf(text, sizeof(text), "%s%s%s", rows[i].scheme, address, rows[i].path);
+        assert_ok(jobq__store_new(text, NULL, &other));
+        assert_code(jobq__store_now(other, &now_ms), JOBQ_ECONF);
+        assert_true(jobq_error_is_fatal(jobq_error_last()));
+        assert_said(rows[i].said);
+        assert_null(strstr(jobq_error_message(jobq_error_last()), "secret"));
+        jobq__store_free(other);
+    }
+}
+
+static void test_unix_socket(void **state)
+{
+    char text[300];
+
+    (void)state;
+    snprintf(text, sizeof(text), "redis+unix://%s?db=3&prefix=x", server_socket(redis));
+    jobq__store_free(store);
+    store = contract_open(text);
+    push_job("a", "q");
+    assert_string_equal(tell("-n 3 exists '{x:q}:p0'"), "1\n");
+    tell("-n 3 flushdb");
+}
+
+/* ---- Sentinel -------------------------------------------------------------------------------- */
+
+static int free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    assert_int_equal(bind(fd, (void *)&address, sizeof(address)), 0);
+    assert_int_equal(getsockname(fd, (void *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* Runs in the folder until it is killed by its pid. */
+static void start_sentinel(const char *folder, int port, int master)
+{
+    char text[600];
+
+    snprintf(text, sizeof(text),
+             "cd '%s' && printf 'port %d\\nbind 127.0.0.1\\ndir .\\npidfile %s/pid\\n"
+             "sentinel monitor jobs 127.0.0.1 %d 1\\nsentinel down-after-milliseconds jobs 500\\n"
+             "sentinel failover-timeout jobs 3000\\n' >conf && "
+             "(timeout -s KILL 120 redis-server conf --sentinel >log 2>&1 &)",
+             folder, port, folder, master);
+    assert_int_equal(system(text), 0);
+}
+
+static void end_sentinel(const char *folder)
+{
+    char text[200];
+
+    snprintf(text, sizeof(text), "kill -9 \"$(cat '%s/pid')\"", folder);
+    assert_int_equal(system(text), 0);
+}
+
+static bool push_works(const char *id)
+{
+    jobq_push item = job_item(id, "q");
+    int rc = jobq__store_push(store, &item, 1);
+
+    if (rc < 0 && rc != JOBQ_EUNKNOWN)
+        assert_true(jobq_error_is_retryable(jobq_error_last()));
+    return rc == 0;
+}
+
+/* rule K2: the sentinels are asked for the master; when another one takes over, it is found. */
+static void test_k2_sentinel(void **state)
+{
+    const char *folder = jobq_test_folder();
+    server *first = server_start("redis", false), *second = server_start("redis", false);
+    int port = free_port();
+    char text[300];
+
+    (void)state;
+    jobq__store_free(store);
+    snprintf(text, sizeof(text), "replicaof 127.0.0.1 %d", server_port(first));
+    store_admin(second, STORE_REDIS, text);
+    wait_until(strstr(store_admin(second, STORE_REDIS, "info replication"),
+                      "master_link_status:up") != NULL,
+               30);
+    start_sentinel(folder, port, server_port(first));
+    snprintf(text, sizeof(text),
+             "redis-sentinel://127.0.0.1:1,127.0.0.1:%d/jobs/2?connect_timeout=2&read_timeout=2",
+             port);
+    store = contract_open(text);
+    wait_until(push_works("a"), 20);
+    assert_string_equal(store_admin(first, STORE_REDIS, "-n 2 xlen '{jobqueue:q}:p0'"), "1\n");
+    server_kill(first);
+    assert_false(push_works("b"));
+    wait_until(push_works("c"), 30);
+    assert_true(find_job("a") != NULL);
+    end_sentinel(folder);
+    server_remove(first);
+    server_remove(second);
+}
+
+/* ---- TLS ------------------------------------------------------------------------------------- */
+
+/* A certificate for "localhost" that vouches for itself. */
+static void make_certificate(const char *folder)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+             "-subj /CN=localhost -addext subjectAltName=DNS:localhost "
+             "-keyout '%s/key.pem' -out '%s/cert.pem' 2>'%s/log'",
+             folder, folder, folder);
+    assert_int_equal(system(text), 0);
+}
+
+/* 0 when a call over it succeeds, else the code. */
+static int try_tls(const char *options, const char *ca, const char *host, int port)
+{
+    jobq__store *other = NULL;
+    char text[400];
+    int64_t now_ms;
+    int rc;
+
+    snprintf(text, sizeof(text), "rediss://%s:%d?prefix=tls%s%s%s", host, port, options,
+             ca ? "&ca=" : "", ca ? ca : "");
+    assert_ok(jobq__store_new(text, NULL, &other));
+    rc = jobq__store_now(other, &now_ms);
+    jobq__store_free(other);
+    return rc;
+}
+
+/* rule P2: chain and name are verified by default. */
+static void test_p2_tls(void **state)
+{
+    const char *folder = jobq_test_folder();
+    int port = free_port();
+    char text[512], ca[128];
+    server *own;
+
+    (void)state;
+    make_certificate(folder);
+    snprintf(text, sizeof(text),
+             "--tls-port %d --tls-cert-file %s/cert.pem --tls-key-file %s/key.pem "
+             "--tls-ca-cert-file %s/cert.pem --tls-auth-clients no",
+             port, folder, folder, folder);
+    own = server_start_with("redis", false, text);
+    snprintf(ca, sizeof(ca), "%s/cert.pem", folder);
+    assert_int_equal(try_tls("", ca, "localhost", port), 0);
+    assert_int_equal(try_tls("&verify=false", NULL, "127.0.0.1", port), 0);
+    assert_int_equal(try_tls("", NULL, "localhost", port), JOBQ_ECONF);
+    assert_said("not trusted");
+    assert_int_equal(try_tls("", ca, "127.0.0.1", port), JOBQ_ECONF);
+    assert_said("IP address mismatch");
+    assert_int_equal(try_tls("", "/no/such/none.pem", "localhost", port), JOBQ_ECONF);
+    assert_said("none.pem");
+    assert_int_equal(
+        try_tls("&connect_timeout=1&verify=false", NULL, "127.0.0.1", server_port(own)),
+        JOBQ_ECONNECT); /* it speaks no TLS */
+    snprintf(dsn, sizeof(dsn), "rediss://localhost:%d?ca=%s/cert.pem&prefix=tls", port, folder);
+    jobq__store_free(store);
+    store = contract_open(dsn);
+    for (int i = 0; i < 20; i++) {
+        static char body[1 << 20];
+        char id[16];
+        jobq_push item;
+
+        snprintf(id, sizeof(id), "big%d", i);
+        item = job_item(id, "q");
+        item.body = jobq__slice(body, sizeof(body));
+        assert_int_equal(push_item(&item), 0);
+    }
+    assert_int_equal(reserve_jobs("w", "q", 20), 20);
+    assert_int_equal(got.last->body.n, 1 << 20);
+    server_remove(own);
+}
+
+/* rule C5: nothing is taken back before one lease after the server's own start. */
+static void test_c5_grace_after_a_restart(void **state)
+{
+    server *own = server_start_with("redis", true, "--appendonly yes --appendfsync always");
+    jobq_maintenance m = {.limit = 100, .loss_cap = 10, .take_back = true};
+
+    (void)state;
+    jobq__store_free(store);
+    store = contract_open(server_dsn(own));
+    begin_worker("w", 10000);
+    push_job("a", "q");
+    reserve_one("w", "q", "a");
+    server_shift(own, 60000);
+    server_restart(own);
+    assert_ok(jobq__store_maintain(store, &m));
+    assert_int_equal(m.handled, 0);
+    assert_true(m.next_due_ms > m.now_ms && m.next_due_ms <= m.now_ms + 11000);
+    server_shift(own, 12000);
+    assert_ok(jobq__store_maintain(store, &m));
+    assert_int_equal(m.handled, 1);
+    server_remove(own);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+/* case B141: two prefixes side by side, whose names run into each other. */
+static void test_b141_prefixes(void **state)
+{
+    static const char *const prefixes_of[] = {"p", "p:a", "{p}", "p%3Aa", "p}:a"};
+    jobq__store *stores[5];
+    char text[300];
+
+    (void)state;
+    jobq__store_free(store);
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(text, sizeof(text), "%s?prefix=%s", server_dsn(redis),
+                 i == 3 ? "p%253Aa" : prefixes_of[i]);
+        stores[i] = store = contract_open(text);
+        push_job("a", "a:b");
+        push_job("b", "b");
+        push_job("c", "a:queues");
+    }
+    for (size_t i = 0; i < 5; i++) {
+        store = stores[i];
+        assert_int_equal(count_jobs("b").ready, 1);
+        assert_int_equal(settle_op("w", reserve_one("w", "b", "b"), JOBQ_OP_DONE), 0);
+        assert_int_equal(total("a:b"), 1);
+        assert_int_equal(total("a:queues"), 1);
+        if (i > 0)
+            jobq__store_free(stores[i]);
+    }
+    store = stores[0];
+}
+
+static void some_of_everything(void)
+{
+    jobq_push item = job_item("delayed", "q:}{");
+
+    push_job("a", "q:}{");
+    push_job("b", "q:}{");
+    item.unique = TEXT("key");
+    item.delay_ms = 1000;
+    push_item(&item);
+    begin_worker("w", 1000);
+    assert_int_equal(settle_op("w", reserve_one("w", "q:}{", "a"), JOBQ_OP_DEAD), 0);
+    reserve_one("w", "q:}{", "b");
+    pass_time(5000, 5000);
+    maintain_all();
+}
+
+/* Nothing outside the prefix is touched, and hardly anything stays of jobs that are gone. */
+static void test_only_its_own_keys(void **state)
+{
+    char *line, *text;
+
+    (void)state;
+    tell("flushall");
+    tell("set canary alive");
+    some_of_everything();
+    text = strdup(tell("keys '*'"));
+    for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        if (strncmp(line, "{test", 5) != 0)
+            assert_string_equal(line, "canary");
+    free(text);
+    assert_string_equal(tell("get canary"), "alive\n");
+    assert_int_equal(reserve_jobs("w2", "q:}{", 9), 2);
+    for (const jobq_record *r = got.first; r; r = r->next)
+        assert_int_equal(settle_op("w2", r, JOBQ_OP_DONE), 0);
+    assert_int_equal(mend_job(store, JOBQ_MEND_FORGET, "a", false), 0);
+    for (int i = 0; i < 6; i++) {
+        static const char *const parts[] = {"rest", "dead", "delayed", "unique", "taken", "trace"};
+
+        assert_string_equal(tell("exists '{%s:q%%3A%%7D%%7B}:%s'", prefix, parts[i]), "0\n");
+    }
+    assert_string_equal(tell("hlen '{%s}:ids'", prefix), "0\n");
+}
+
+/* cases B031, C6: entries that are not ours are kept byte for byte and block nothing. */
+static void test_b031_foreign_entries(void **state)
+{
+    (void)state;
+    push_job("before", "q");
+    tell("xadd '{%s:q}:p0' '*' hello world", prefix);
+    tell("xadd '{%s:q}:p0' '*' j ''", prefix);
+    push_job("behind", "q");
+    assert_int_equal(reserve_jobs("w", "q", 9), 4);
+    assert_string_equal(got.last->id.p, "behind");
+    assert_memory_equal(got.first->next->name.p, "malformed", 9);
+    assert_true(memmem(got.first->next->body.p, got.first->next->body.n, "world", 5) != NULL);
+    for (const jobq_record *r = got.first; r; r = r->next)
+        assert_int_equal(settle_op("w", r, r == got.first->next ? JOBQ_OP_DEAD : JOBQ_OP_BACK), 0);
+    assert_int_equal(count_jobs("q").dead, 1);
+    assert_int_equal(reserve_jobs("w", "q", 9), 3);
+}
+
+/* case B054: records that somebody has deleted. */
+static void test_b054_lost_records(void **state)
+{
+    (void)state;
+    push_job("a", "q");
+    begin_worker("w", 10000);
+    reserve_one("w", "q", "a");
+    tell("del '{%s}:alive' '{%s}:w:w'", prefix, prefix);
+    maintain_all();
+    pass_time(31000, 31000);
+    assert_int_equal(maintain_all().handled, 1);
+    assert_int_equal(settle_op("v", reserve_one("v", "q", "a"), JOBQ_OP_BACK), 0);
+    tell("del '{%s:q}:p0' ", prefix); /* the stream with its group */
+    assert_int_equal(reserve_jobs("v", "q", 9), 0);
+    push_job("b", "q");
+    reserve_one("v", "q", "b");
+}
+
+/* ---- ids made by the library ----------------------------------------------------------------- */
+
+/* Jobs whose id was made for the push are in no index: found by the time in it (rule B5). */
+static void test_b5_fresh_ids_are_found(void **state)
+{
+    char id[40], old[] = "00000000-0000-7000-8000-000000000001";
+    int64_t now = store_now();
+    jobq_push item = job_item(id, "q"), again;
+
+    (void)state;
+    snprintf(id, sizeof(id), "%08llx-%04llx-7000-8000-000000000001",
+             (unsigned long long)(now >> 16), (unsigned long long)(now & 0xffff));
+    item.id = TEXT(id);
+    item.fresh_id = true;
+    push_job("other", "another");
+    assert_int_equal(push_item(&item), 0);
+    assert_string_equal(tell("hlen '{%s}:ids'", prefix), "1\n");
+    assert_int_equal(find_job(id)->state, 0);
+    again = item;
+    again.fresh_id = false;
+    again.queue = TEXT("another");
+    assert_int_equal(push_item(&again), JOBQ_EEXISTS);
+    again.id = TEXT(old);
+    assert_int_equal(push_item(&again), 0);
+    reserve_one("w", "q", id);
+    assert_int_equal(find_job(id)->state, 2);
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_BACK), 0);
+    assert_int_equal(find_job(id)->state, 0);
+    reserve_one("w", "q", id);
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_DONE), 0);
+    assert_null(find_job(id));
+    assert_string_equal(tell("hlen '{%s}:ids'", prefix), "2\n");
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+static long long used_memory(void)
+{
+    const char *line = strstr(tell("info memory"), "used_memory:");
+
+    return line ? strtoll(line + 12, NULL, 10) : 0;
+}
+
+/* At most 200 bytes beside a body of 120. */
+static void test_memory_of_a_waiting_job(void **state)
+{
+    enum { JOBS = 100000, CHUNK = 500 };
+    static jobq_push items[CHUNK];
+    static char ids[CHUNK][40], body[120];
+    long long before = used_memory(), each;
+
+    (void)state;
+    for (int done = 0; done < JOBS; done += CHUNK) {
+        for (int i = 0; i < CHUNK; i++) {
+            snprintf(ids[i], sizeof(ids[i]), "0190e0a1-0000-7000-8000-%012x", done + i);
+            items[i] = job_item(ids[i], "q");
+            items[i].fresh_id = true;
+            items[i].body = jobq__slice(body, sizeof(body));
+        }
+        assert_ok(jobq__store_push(store, items, CHUNK));
+    }
+    each = (used_memory() - before) / JOBS - (long long)sizeof(body);
+    print_message("%lld bytes for a waiting job beside its body of 120\n", each);
+    assert_true(each > 0 && each <= 200);
+    tell("del '{%s:q}:p0'", prefix);
+}
+
+int main(void)
+{
+    static const contract_driver driver = {
+        .name = "contract: redis",
+        .fresh_dsn = fresh_dsn,
+        .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
+                    JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH,
+        .shift = shift,
+    };
+    static const struct CMUnitTest own[] = {
+        cmocka_unit_test(test_k3_maxmemory),
+        cmocka_unit_test(test_b091_scripts_are_loaded_again),
+        cmocka_unit_test(test_k2_cut_when_idle),
+        cmocka_unit_test(test_refusals_are_fatal),
+        cmocka_unit_test(test_unix_socket),
+        cmocka_unit_test(test_k2_sentinel),
+        cmocka_unit_test(test_p2_tls),
+        cmocka_unit_test(test_c5_grace_after_a_restart),
+        cmocka_unit_test(test_b141_prefixes),
+        cmocka_unit_test(test_only_its_own_keys),
+        cmocka_unit_test(test_b031_foreign_entries),
+        cmocka_unit_test(test_b054_lost_records),
+        cmocka_unit_test(test_b5_fresh_ids_are_found),
+        cmocka_unit_test(test_memory_of_a_waiting_job),
+    };
+
+    return contract_main(&driver, own, sizeof(own) / sizeof(own[0]));
+}
