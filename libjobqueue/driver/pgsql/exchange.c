@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Settling a batch and reserving the next one: one statement, one transaction, one trip.
+ * Settlements that only end a job travel as two arrays; the others with their counters and texts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/pgsql/pgsql.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/rng.h"
+
+#define EXCHANGE     \
+    "SELECT * FROM " \
+    "@.exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+
+enum { IDLE_LINGER_US = 1000000 };
+/* Columns of a job's row. */
+enum {
+    C_META,
+    C_QUEUE,
+    C_RANK,
+    C_AVAILABLE,
+    C_SEQ,
+    C_ID,
+    C_NAME,
+    C_VERSION,
+    C_UNIQUE,
+    C_DELIVERIES,
+    C_FAILURES,
+    C_CRASHES,
+    C_RELEASES,
+    C_LOSSES,
+    C_EXCEPTIONS,
+    C_PARKS,
+    C_PARKED_SINCE,
+    C_FENCE,
+    C_ENQUEUED,
+    C_BASE,
+    C_TRACED,
+    C_TAKEN,
+    C_HEADER,
+    C_BODY
+};
+
+/* ---- settlements, sent ----------------------------------------------------------------------- */
+
+static int64_t nonce_of(const jobq_lease_token *token)
+{
+    return (int64_t)(token->word[2] >> 1);
+}
+
+/* Only the end of a job that has left no traces. */
+static bool is_plain(const jobq_settlement *s)
+{
+    return s->op == JOBQ_OP_DONE && s->keep_ms <= 0 && !(s->token.word[2] & 1);
+}
+
+/* Is one hand-out settled in both ways? Then the first one counts, so all go in order. */
+static bool is_mixed(const jobq_settlement *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n && !is_plain(&s[i]); k++)
+            if (is_plain(&s[k]) && s[i].token.word[0] == s[k].token.word[0])
+                return true;
+    return false;
+}
+
+static void put_plain(pgsql_params *p, const jobq_settlement *s, size_t n, size_t plain,
+                      bool nonces)
+{
+    if (plain == 0) {
+        jobq__pgsql_null(p, PG_INT8_ARRAY);
+        return;
+    }
+    jobq__pgsql_array(p, PG_INT8, plain);
+    for (size_t i = 0; i < n; i++)
+        if (is_plain(&s[i]))
+            jobq__pgsql_put_int8(p, nonces ? nonce_of(&s[i].token) : (int64_t)s[i].token.word[0]);
+    jobq__pgsql_end(p);
+}
+
+static void put_other(pgsql_params *p, const jobq_settlement *s)
+{
+    const jobq_counters *c = &s->counters;
+    const int64_t numbers[] = {(int64_t)s->token.word[0],
+                               nonce_of(&s->token),
+                               s->op,
+                               s->reason,
+                               s->delay_ms,
+                               s->keep_ms,
+                               c->failures,
+                               c->crashes,
+                               c->releases,
+                               c->losses,
+                               c->exceptions,
+                               c->parks,
+                               c->parked_since_ms};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        jobq__pgsql_put_int8(p, numbers[i]);
+}
+
+static void put_texts(pgsql_params *p, const jobq_settlement *s, size_t n, size_t others,
+                      bool history)
+{
+    jobq__pgsql_array(p, PG_BYTEA, others);
+    for (size_t i = 0; i < n; i++)
+        if (others == n || !is_plain(&s[i]))
+            jobq__pgsql_put_slice(p, history ? s[i].history : s[i].error);
+    jobq__pgsql_end(p);
+}
+
+static void put_others(pgsql_params *p, const jobq_settlement *s, size_t n, size_t others)
+{
+    if (others == 0) {
+        jobq__pgsql_null(p, PG_INT8_ARRAY);
+        jobq__pgsql_null(p, PG_BYTEA_ARRAY);
+        jobq__pgsql_null(p, PG_BYTEA_ARRAY);
+        return;
+    }
+    jobq__pgsql_array(p, PG_INT8, others * 13);
+    for (size_t i = 0; i < n; i++)
+        if (others == n || !is_plain(&s[i]))
+            put_other(p, &s[i]);
+    jobq__pgsql_end(p);
+    put_texts(p, s, n, others, false);
+    put_texts(p, s, n, others, true);
+}
+
+static void put_settlements(pgsql_params *p, const jobq_settlement *s, size_t n)
+{
+    size_t plain = 0;
+
+    for (size_t i = 0; i < n; i++)
+        plain += is_plain(&s[i]);
+    if (plain < n && is_mixed(s, n))
+        plain = 0;
+    put_plain(p, s, n, plain, false);
+    put_plain(p, s, n, plain, true);
+    put_others(p, s, n, n - plain);
+}
+
+static void put_reservation(pgsql_store *store, pgsql_params *p, const jobq_exchange *x,
+                            size_t queues, int64_t nonce)
+{
+    if (queues == 0) {
+        jobq__pgsql_null(p, PG_TEXT_ARRAY);
+    } else {
+        jobq__pgsql_array(p, PG_TEXT, queues);
+        for (size_t i = 0; i < queues; i++)
+            jobq__pgsql_put_slice(p, x->queues[i]);
+        jobq__pgsql_end(p);
+    }
+    jobq__pgsql_put_fronts(store, p, x->queues, queues);
+    jobq__pgsql_int(p, (int64_t)x->want);
+    jobq__pgsql_int(p, (int64_t)x->want_taken_back);
+    jobq__pgsql_int(p, (int64_t)x->want_bytes);
+    jobq__pgsql_int(p, nonce);
+}
+
+/* A worker that was idle until a while ago no longer wants to be told of every push. */
+static void put_idle(pgsql_store *store, pgsql_params *p, bool *gone)
+{
+    *gone = store->idle_until_us && jobq__clock_mono_us() - store->idle_since_us > IDLE_LINGER_US;
+    if (*gone)
+        jobq__pgsql_int(p, store->idle_key);
+    else
+        jobq__pgsql_null(p, PG_INT8);
+}
+
+/* ---- settlements, answered ------------------------------------------------------------------- */
+
+typedef struct {
+    int64_t seq, nonce;
+    bool used;
+} settled;
+
+static int compare_settled(const void *a, const void *b)
+{
+    const settled *left = a, *right = b;
+
+    return left->seq < right->seq ? -1 : left->seq > right->seq;
+}
+
+static void judge(jobq_settlement *s, settled *list, size_t n)
+{
+    settled key = {.seq = (int64_t)s->token.word[0]};
+    settled *found = n ? bsearch(&key, list, n, sizeof(*list), compare_settled) : NULL;
+
+    s->result = JOBQ_ELEASE;
+    if (found && !found->used && found->nonce == nonce_of(&s->token)) {
+        found->used = true;
+        s->result = 0;
+    }
+}
+
+static int read_settled(pgsql_array *meta, jobq_exchange *x)
+{
+    size_t n = meta->count / 2;
+    settled *list = jobq__alloc(n ? n * sizeof(*list) : 1);
+
+    if (!list)
+        return jobq__error_nomem();
+    for (size_t i = 0; i < n; i++)
+        list[i] = (settled){.seq = jobq__pgsql_array_int(meta)};
+    for (size_t i = 0; i < n; i++)
+        list[i].nonce = jobq__pgsql_array_int(meta);
+    qsort(list, n, sizeof(*list), compare_settled);
+    for (size_t i = 0; i < x->settle_count; i++)
+        judge(&x->settle[i], list, n);
+    jobq__free(list);
+    return 0;
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static bool read_texts(const PGresult *res, int row, jobq_batch *out, jobq_record *r)
+{
+    return jobq__pgsql_copy(res, row, C_ID, out, &r->id) &&
+           jobq__pgsql_copy(res, row, C_NAME, out, &r->name) &&
+           jobq__pgsql_copy(res, row, C_UNIQUE, out, &r->unique) &&
+           jobq__pgsql_copy(res, row, C_HEADER, out, &r->header) &&
+           jobq__pgsql_copy(res, row, C_BODY, out, &r->body);
+}
+
+static void read_numbers(const PGresult *res, int row, int64_t nonce, jobq_record *r)
+{
+    int64_t *const counters[] = {&r->counters.deliveries, &r->counters.failures,
+                                 &r->counters.crashes,    &r->counters.releases,
+                                 &r->counters.losses,     &r->counters.exceptions,
+                                 &r->counters.parks,      &r->counters.parked_since_ms};
+
+    for (int i = 0; i < 8; i++)
+        *counters[i] = jobq__pgsql_get(res, row, C_DELIVERIES + i);
+    r->priority = (uint8_t)(PG_TOP_PRIORITY - jobq__pgsql_get(res, row, C_RANK));
+    r->available_at_ms = jobq__pgsql_get(res, row, C_AVAILABLE);
+    r->version = (int32_t)jobq__pgsql_get(res, row, C_VERSION);
+    r->fence = jobq__pgsql_get(res, row, C_FENCE);
+    r->enqueued_at_ms = jobq__pgsql_get(res, row, C_ENQUEUED);
+    r->base_at_ms = jobq__pgsql_get(res, row, C_BASE);
+    r->taken_back = jobq__pgsql_get(res, row, C_TAKEN);
+    r->state = PG_RESERVED;
+    r->token.word[0] = (uint64_t)jobq__pgsql_get(res, row, C_SEQ);
+    r->token.word[1] = (uint64_t)r->fence;
+    r->token.word[2] = (uint64_t)nonce << 1 | (uint64_t)jobq__pgsql_get(res, row, C_TRACED);
+}
+
+/* The jobs of one queue: rows from `row` on. They say where the next reservation begins. */
+static int read_queue(const PGresult *res, int *row, const jobq_exchange *x, size_t at,
+                      int64_t nonce, pgsql_front *front)
+{
+    jobq_slice queue = {0};
+    int last_rank = -1;
+
+    for (; *row < PQntuples(res) && jobq__pgsql_get(res, *row, C_QUEUE) == (int64_t)at + 1;
+         ++*row) {
+        jobq_record *r = jobq_batch_add(x->out);
+
+        if (r && !queue.p)
+            queue = jobq_batch_copy(x->out, x->queues[at].p, x->queues[at].n);
+        if (!r || !queue.p || !read_texts(res, *row, x->out, r))
+            return jobq__error_nomem();
+        r->queue = queue;
+        read_numbers(res, *row, nonce, r);
+        last_rank = PG_TOP_PRIORITY - r->priority;
+        if (front && !r->taken_back)
+            jobq__pgsql_passed(front, last_rank, r->available_at_ms, (int64_t)r->token.word[0],
+                               x->now_ms);
+    }
+    return last_rank;
+}
+
+/* `full`: it stopped because it had enough, so lower priorities may not have been read. */
+static int read_queues(pgsql_store *store, const PGresult *res, pgsql_array *meta, size_t queues,
+                       const jobq_exchange *x, int64_t nonce)
+{
+    int row = 1;
+    bool full = x->want_bytes > 0 || (size_t)PQntuples(res) - 1 >= x->want;
+
+    for (size_t i = 0; i < queues; i++) {
+        int64_t rewinds = jobq__pgsql_array_int(meta), us = jobq__pgsql_array_int(meta);
+        pgsql_front *front = rewinds >= 0 && queues <= PG_QUEUES_CACHED
+                                 ? jobq__pgsql_front(store, x->queues[i])
+                                 : NULL;
+        int last_rank;
+
+        if (front)
+            jobq__pgsql_learn(front, rewinds, us);
+        last_rank = read_queue(res, &row, x, i, nonce, front);
+        if (last_rank < -1)
+            return last_rank;
+        if (front && us >= 0 && full && last_rank >= 0)
+            jobq__pgsql_unread(front, last_rank);
+    }
+    return 0;
+}
+
+/* ---- the exchange ---------------------------------------------------------------------------- */
+
+/* It stopped for want of jobs, not because it had enough of something. */
+static bool has_all(const PGresult *res, const jobq_exchange *x)
+{
+    size_t got = (size_t)PQntuples(res) - 1, bytes = 0, back = 0;
+
+    for (int row = 1; row < PQntuples(res); row++) {
+        bytes += (size_t)PQgetlength(res, row, C_BODY);
+        back += jobq__pgsql_get(res, row, C_TAKEN) != 0;
+    }
+    return got < x->want && (x->want_bytes == 0 || bytes < x->want_bytes) &&
+           back < x->want_taken_back;
+}
+
+static int read_answer(pgsql_store *store, const PGresult *res, jobq_exchange *x, size_t queues,
+                       int64_t nonce)
+{
+    pgsql_array meta;
+    int64_t delayed_ms;
+    int rc;
+
+    if (PQntuples(res) < 1)
+        return jobq__error_set_driver(JOBQ_EPROTO, 0, "postgresql", 0,
+                                      "postgresql: an exchange without an answer");
+    meta = jobq__pgsql_array_of(res, 0, C_META);
+    x->now_ms = jobq__pgsql_array_int(&meta);
+    x->next_due_ms = jobq__pgsql_array_int(&meta);
+    delayed_ms = jobq__pgsql_array_int(&meta);
+    rc = read_queues(store, res, &meta, queues, x, nonce);
+    x->exhausted = queues > 0 && has_all(res, x);
+    if (rc == 0)
+        jobq__pgsql_note_exchange(store, x, (size_t)PQntuples(res) - 1, delayed_ms);
+    return rc ? rc : read_settled(&meta, x);
+}
+
+static int exchange(pgsql_store *store, jobq_exchange *x)
+{
+    size_t queues = x->want > 0 ? x->queue_count : 0;
+    int64_t nonce = (int64_t)(jobq__rng_u64() >> 2);
+    pgsql_params p = {0};
+    PGresult *res;
+    bool gone;
+    int rc;
+
+    jobq__pgsql_text(&p, x->worker);
+    jobq__pgsql_int(&p, x->lease_ms);
+    put_settlements(&p, x->settle, x->settle_count);
+    put_reservation(store, &p, x, queues, nonce);
+    jobq__pgsql_int(&p, jobq__pgsql_due_floor(store));
+    put_idle(store, &p, &gone);
+    rc = jobq__pgsql_run(store, ST_EXCHANGE, EXCHANGE, &p, x->settle_count > 0, &res);
+    if (rc < 0)
+        return rc;
+    x->settled = true;
+    if (gone)
+        store->idle_until_us = 0;
+    rc = read_answer(store, res, x, queues, nonce);
+    PQclear(res);
+    return rc;
+}
+
+/* A failed call hands out nothing: what was read into the batch is taken off again. */
+static void take_off(jobq_batch *out, jobq_record *last, size_t count)
+{
+    out->last = last;
+    out->count = count;
+    if (last)
+        last->next = NULL;
+    else
+        out->first = NULL;
+}
+
+int jobq__pgsql_exchange(void *handle, jobq_exchange *x)
+{
+    pgsql_store *store = handle;
+    jobq_record *last = x->out ? x->out->last : NULL;
+    size_t count = x->out ? x->out->count : 0;
+    int rc = jobq__pgsql_enter(store, false);
+
+    x->settled = false;
+    if (rc < 0)
+        return rc;
+    rc = exchange(store, x);
+    if (rc < 0 && x->out)
+        take_off(x->out, last, count);
+    return jobq__pgsql_leave(store, rc);
+}

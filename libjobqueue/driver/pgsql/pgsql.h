@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside of the PostgreSQL driver. The tables (tables.c) keep what a job is apart from where it
+ * stands, and every operation is one statement, mostly the call of a function that lives in the
+ * schema (functions.c): one round trip, one transaction, nothing kept in the session.
+ *
+ *     job       what it is: one row per job, state live, done or dead
+ *     ready     stands in line: (queue, rank, available_at, seq)
+ *     taken     the same for jobs taken back from expired workers
+ *     delayed   waits for its time: (due, seq)
+ *     held      is with a worker: (worker, seq), nonce of the hand-out
+ *
+ * A live job stands in exactly one of the four; every change of place is one transaction.
+ * A hand-out's token: word[0] = seq, word[1] = fence,
+ * word[2] = nonce << 1 | "has error or history".
+ */
+#ifndef JOBQ_DRIVER_PGSQL_H
+#define JOBQ_DRIVER_PGSQL_H
+
+#include <libpq-fe.h>
+
+#include "driver/driver.h"
+
+enum { PG_READY = 0, PG_DELAYED = 1, PG_RESERVED = 2, PG_DONE = 3, PG_DEAD = 4 };
+enum { PG_TOP_PRIORITY = 9, PG_RANKS = 10, PG_QUEUES_CACHED = 16, PG_QUEUE_MAX = 128 };
+enum { PG_SCHEMA_MAX = 63 };
+
+/* Types of parameters, by their fixed object ids. */
+enum {
+    PG_BOOL = 16,
+    PG_BYTEA = 17,
+    PG_INT8 = 20,
+    PG_INT2 = 21,
+    PG_INT4 = 23,
+    PG_TEXT = 25,
+    PG_BYTEA_ARRAY = 1001,
+    PG_INT2_ARRAY = 1005,
+    PG_INT4_ARRAY = 1007,
+    PG_TEXT_ARRAY = 1009,
+    PG_INT8_ARRAY = 1016
+};
+
+/* Statements, prepared once per connection where the connection is ours alone. The text stands
+ * where it is used. '@' in it stands for the schema. */
+typedef enum {
+    ST_HELLO,
+    ST_SCHEMA,
+    ST_VERSION,
+    ST_NOW,
+    ST_PUSH,
+    ST_PUSH_SINGLE,
+    ST_EXCHANGE,
+    ST_RENEW,
+    ST_LEAVE,
+    ST_HELD,
+    ST_WORKERS,
+    ST_LOOK,
+    ST_MAINTAIN,
+    ST_FIND,
+    ST_LIST_READY,
+    ST_LIST_DELAYED,
+    ST_LIST_RESERVED,
+    ST_LIST_DONE,
+    ST_LIST_DEAD,
+    ST_COUNTS,
+    ST_QUEUES,
+    ST_MEND,
+    ST_COUNT
+} pgsql_statement;
+
+/* Where a queue's reservations begin: floors.c. */
+typedef struct {
+    size_t n;
+    char name[PG_QUEUE_MAX];
+    bool known;       /* the floors hold */
+    int64_t rewinds;  /* of the queue, when they were taken */
+    int64_t start_us; /* monotonic: when the line was last read from its start ... */
+    int64_t cost_us;  /* ... and what that took */
+    int64_t at[PG_RANKS], seq[PG_RANKS];
+} pgsql_front;
+
+typedef struct pgsql_store {
+    const jobq_driver_config *config;
+    char schema[PG_SCHEMA_MAX + 3]; /* in quotes */
+    char channel[64];
+    int64_t connect_ms, read_ms;
+    size_t host; /* the one that answered last */
+    PGconn *conn;
+    bool suspect;        /* drop the connection when the call ends */
+    bool pooled;         /* not ours alone: no state of the session */
+    bool sent;           /* the call under way: everything reached the socket */
+    bool listening;      /* this connection has said LISTEN */
+    int64_t deadline_us; /* of the call under way, monotonic */
+    char *texts[ST_COUNT];
+    bool prepared[ST_COUNT];
+    pgsql_front fronts[PG_QUEUES_CACHED];
+    size_t front_count;
+    /* delayed and kept jobs up to this time have been handled; read anew from the start now and
+     * then */
+    int64_t due_floor, due_start_us, due_cost_us;
+    /* the registration as an idle worker (wait.c) */
+    int64_t idle_key;
+    int64_t idle_until_us; /* monotonic, 0 = not registered */
+    int64_t idle_hash;     /* of the queues */
+    int64_t registered_us; /* monotonic, when */
+    int64_t idle_since_us; /* when the last wait ended */
+    /* the last exchange found these queues empty: until we are told otherwise they are */
+    int64_t empty_us; /* monotonic, 0 = not known */
+    int64_t empty_hash, empty_due_us;
+    int futile; /* times we were told and others had taken it */
+} pgsql_store;
+
+extern const jobq_driver jobq__pgsql_driver;
+
+/* ---- connect.c: every operation is enter ... leave ------------------------------------------- */
+
+/* Connects when needed, starts the deadline. */
+int jobq__pgsql_enter(pgsql_store *store, bool for_schema);
+int jobq__pgsql_leave(pgsql_store *store, int rc); /* returns rc */
+void jobq__pgsql_disconnect(pgsql_store *store);
+
+/* ---- dial.c ---------------------------------------------------------------------------------- */
+
+bool jobq__pgsql_takes(const char *name);
+extern const char *const jobq__pgsql_own[];
+/* Opens store->conn, host after host. */
+int jobq__pgsql_dial(pgsql_store *store);
+
+/* ---- params.c: binary parameters ------------------------------------------------------------- */
+
+enum { PG_PARAMS = 16 };
+typedef struct {
+    jobq__buf bytes;
+    int n;
+    Oid types[PG_PARAMS];
+    size_t offsets[PG_PARAMS];
+    int lengths[PG_PARAMS]; /* -1 = null */
+    const char *values[PG_PARAMS];
+    int formats[PG_PARAMS];
+} pgsql_params; /* zero-initialise; free `bytes` */
+
+void jobq__pgsql_null(pgsql_params *p, Oid type);
+void jobq__pgsql_bool(pgsql_params *p, bool v);
+void jobq__pgsql_int(pgsql_params *p, int64_t v);               /* bigint */
+void jobq__pgsql_text(pgsql_params *p, jobq_slice s);           /* absent = null */
+void jobq__pgsql_bytes(pgsql_params *p, jobq_slice s);          /* likewise */
+void jobq__pgsql_array(pgsql_params *p, Oid element, size_t n); /* n elements follow */
+void jobq__pgsql_put_slice(pgsql_params *p, jobq_slice s);      /* text or bytea; absent = null */
+void jobq__pgsql_put_int8(pgsql_params *p, int64_t v);
+void jobq__pgsql_put_int4(pgsql_params *p, int32_t v);
+void jobq__pgsql_put_int2(pgsql_params *p, int16_t v);
+void jobq__pgsql_end(pgsql_params *p); /* of the array */
+
+/* Cells of a binary result. */
+int64_t jobq__pgsql_get(const PGresult *res, int row, int column); /* any integer, bool; null 0 */
+/* Into the batch; null stays absent. False: no memory. */
+bool jobq__pgsql_copy(const PGresult *res, int row, int column, jobq_batch *out, jobq_slice *to);
+/* Walks an array: begin, then next until it says false. */
+typedef struct {
+    const unsigned char *p;
+    size_t left, count;
+} pgsql_array;
+pgsql_array jobq__pgsql_array_of(const PGresult *res, int row, int column);
+bool jobq__pgsql_array_next(pgsql_array *a, jobq_slice *element_out); /* null: absent */
+int64_t jobq__pgsql_array_int(pgsql_array *a);                        /* bigint, 0 at the end */
+
+/* ---- call.c ---------------------------------------------------------------------------------- */
+
+/* Runs a statement as a transaction of its own and frees the parameters. `write`: when its answer
+ * is lost the outcome is unknown. *res_out: to be cleared by the caller. */
+int jobq__pgsql_run(pgsql_store *store, pgsql_statement which, const char *sql,
+                    pgsql_params *params, bool write, PGresult **res_out);
+/* Plain commands without parameters and answer (migrations, LISTEN). */
+int jobq__pgsql_command(pgsql_store *store, const char *sql);
+/* '@' = the schema, '#' = the channel, doubled = themselves. Freed by jobq__free; NULL: no
+ * memory, error set. */
+char *jobq__pgsql_expand(const pgsql_store *store, const char *sql);
+/* The socket, until readable (or writable too) or the deadline. */
+int jobq__pgsql_poll(pgsql_store *store, bool writing);
+
+/* ---- fail.c ---------------------------------------------------------------------------------- */
+
+/* Words the server's refusal and judges it by its SQLSTATE; marks the connection when it is of no
+ * more use. `unsure`: a write may have been carried out. */
+int jobq__pgsql_refused(pgsql_store *store, const PGresult *res, bool unsure);
+int jobq__pgsql_broken(pgsql_store *store, bool unsure); /* the connection ended */
+int jobq__pgsql_late(pgsql_store *store, bool unsure);   /* the deadline passed */
+/* Words libpq's message on connecting. */
+int jobq__pgsql_refuse_dial(const char *message, bool needs_password);
+bool jobq__pgsql_is_transient(const PGresult *res); /* serialization, deadlock: once more */
+bool jobq__pgsql_state_is(const PGresult *res, const char *state);
+
+/* ---- schema.c; the scripts stand in tables.c and functions*.c -------------------------------- */
+
+int jobq__pgsql_migrate(pgsql_store *store);
+int jobq__pgsql_check_schema(pgsql_store *store, bool may_migrate);
+extern const char jobq__pgsql_tables[], jobq__pgsql_functions[], jobq__pgsql_exchange_functions[],
+    jobq__pgsql_upkeep_functions[], jobq__pgsql_sql_functions[];
+
+/* ---- floors.c -------------------------------------------------------------------------------- */
+
+/* Appends the parameter: what is known of the queues' fronts; null when nothing is. */
+void jobq__pgsql_put_fronts(pgsql_store *store, pgsql_params *p, const jobq_slice *queues,
+                            size_t n);
+pgsql_front *jobq__pgsql_front(pgsql_store *store, jobq_slice queue); /* NULL: not kept */
+/* What a reservation learned: us >= 0 = it read from the start. */
+void jobq__pgsql_learn(pgsql_front *front, int64_t rewinds, int64_t us);
+void jobq__pgsql_passed(pgsql_front *front, int rank, int64_t at, int64_t seq, int64_t now_ms);
+void jobq__pgsql_unread(pgsql_front *front, int rank); /* ranks behind this one were not read */
+void jobq__pgsql_forget_fronts(pgsql_store *store);
+/* From where delayed jobs are read now. */
+int64_t jobq__pgsql_due_floor(pgsql_store *store);
+void jobq__pgsql_due_passed(pgsql_store *store, int64_t floor, int64_t us, bool all,
+                            int64_t now_ms);
+
+/* ---- the operations -------------------------------------------------------------------------- */
+
+int jobq__pgsql_push(void *handle, jobq_push *items, size_t n);
+int jobq__pgsql_exchange(void *handle, jobq_exchange *x);
+int jobq__pgsql_renew(void *handle, jobq_renewal *r);
+int jobq__pgsql_leave_worker(void *handle, jobq_slice worker);
+int jobq__pgsql_held(void *handle, jobq_slice worker, jobq_batch *out);
+int jobq__pgsql_workers(void *handle, jobq_batch *out);
+int jobq__pgsql_wait(void *handle, const jobq_wait *w);
+/* What an exchange says about the next wait: jobs it got, when the next delayed one is due. */
+void jobq__pgsql_note_exchange(pgsql_store *store, const jobq_exchange *x, size_t got,
+                               int64_t delayed_ms);
+int jobq__pgsql_maintain(void *handle, jobq_maintenance *m);
+int jobq__pgsql_find(void *handle, jobq_slice id, jobq_batch *out);
+int jobq__pgsql_list(void *handle, jobq_listing *l);
+int jobq__pgsql_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
+int jobq__pgsql_queues(void *handle, jobq_batch *out);
+int jobq__pgsql_mend(void *handle, jobq_mending *m);
+int jobq__pgsql_now(void *handle, int64_t *now_ms_out);
+
+#endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiting until something may be ready. An idle worker registers itself with the queues it waits
+ * for, and whoever pushes to one of them while it is registered notifies at the commit; pushes cost
+ * nothing while everybody is busy. A push that began before the registration was seen notifies
+ * nobody, so there are two more looks soon after it. The registration lingers while the worker
+ * works for a moment, and is taken back by an exchange (exchange.c) when it works on. An exchange
+ * that found nothing while the registration stood saves the look.
+ *
+ * Notifications carry a queue's name and whether something is ready (r) or due earlier (d).
+ * Behind a pooler: polling with growing gaps.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "driver/pgsql/pgsql.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+#define LOOK "SELECT now_ms, ready, due, us FROM @.look($1, $2, $3, $4, $5)"
+
+enum {
+    POLL_FIRST_MS = 10,
+    REGISTERED_MS = 60000, /* how long a registration holds */
+    RENEW_US = 35000000,   /* with less than that left it is renewed */
+    SAFETY_US = 30000000,  /* the longest time without a look */
+    EMPTY_US = 20000000,   /* how long an exchange's word is trusted */
+    FAR_MS = 1000000000
+};
+/* After registering: when to look once more. */
+static const int64_t look_again_us[] = {10000, 100000};
+enum { LOOKS = sizeof(look_again_us) / sizeof(look_again_us[0]) };
+
+typedef struct {
+    const jobq_wait *w;
+    int64_t hash;    /* of the queues */
+    int64_t end_us;  /* INT64_MAX = none */
+    int64_t due_us;  /* when the next delayed job is due */
+    int64_t look_us; /* the next look by plan */
+    int step;        /* in look_again_us; LOOKS = at its end */
+    int64_t poll_ms;
+} waiting;
+
+/* ---- what is known before a look ------------------------------------------------------------- */
+
+static int64_t hash_queues(const jobq_slice *queues, size_t n)
+{
+    uint64_t h = UINT64_C(1469598103934665603);
+
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char *p = queues[i].p;
+
+        for (size_t k = 0; k < queues[i].n; k++)
+            h = (h ^ p[k]) * UINT64_C(1099511628211);
+        h = (h ^ 0xff) * UINT64_C(1099511628211);
+    }
+    return (int64_t)h;
+}
+
+void jobq__pgsql_note_exchange(pgsql_store *store, const jobq_exchange *x, size_t got,
+                               int64_t delayed_ms)
+{
+    int64_t now_us = jobq__clock_mono_us();
+
+    if (got > 0)
+        store->futile = 0;
+    store->empty_us = 0;
+    if (!x->exhausted || store->idle_until_us == 0)
+        return;
+    store->empty_us = now_us;
+    store->empty_hash = hash_queues(x->queues, x->queue_count);
+    store->empty_due_us = delayed_ms > 0 && delayed_ms - x->now_ms < FAR_MS
+                              ? now_us + (delayed_ms - x->now_ms) * 1000
+                              : INT64_MAX;
+}
+
+/* ---- a look ---------------------------------------------------------------------------------- */
+
+static bool must_register(const pgsql_store *store, const waiting *v)
+{
+    return store->listening && v->w->queue_count > 0 &&
+           (store->idle_until_us - jobq__clock_mono_us() < RENEW_US || store->idle_hash != v->hash);
+}
+
+static void note_registered(pgsql_store *store, waiting *v)
+{
+    bool fresh = store->idle_until_us == 0 || store->idle_hash != v->hash;
+
+    store->idle_until_us = jobq__clock_mono_us() + (int64_t)REGISTERED_MS * 1000;
+    store->idle_hash = v->hash;
+    if (fresh) {
+        store->registered_us = jobq__clock_mono_us();
+    }
+}
+
+static void read_look(pgsql_store *store, waiting *v, const PGresult *res, int64_t floor,
+                      bool *ready)
+{
+    int64_t now_us = jobq__clock_mono_us(), now_ms = jobq__pgsql_get(res, 0, 0),
+            due_ms = jobq__pgsql_get(res, 0, 2);
+
+    *ready = jobq__pgsql_get(res, 0, 1) || (due_ms > 0 && due_ms <= now_ms);
+    v->due_us =
+        due_ms > 0 && due_ms - now_ms < FAR_MS ? now_us + (due_ms - now_ms) * 1000 : INT64_MAX;
+    jobq__pgsql_due_passed(store, floor, jobq__pgsql_get(res, 0, 3), false, now_ms);
+}
+
+/* 1: a job is ready or due. */
+static int look(pgsql_store *store, waiting *v)
+{
+    bool registering = must_register(store, v), ready;
+    int64_t floor = jobq__pgsql_due_floor(store);
+    pgsql_params p = {0};
+    PGresult *res;
+    int rc;
+
+    store->deadline_us = jobq__clock_mono_us() + store->read_ms * 1000;
+    jobq__pgsql_array(&p, PG_TEXT, v->w->queue_count);
+    for (size_t i = 0; i < v->w->queue_count; i++)
+        jobq__pgsql_put_slice(&p, v->w->queues[i]);
+    jobq__pgsql_end(&p);
+    jobq__pgsql_put_fronts(store, &p, v->w->queues, v->w->queue_count);
+    if (registering)
+        jobq__pgsql_int(&p, store->idle_key);
+    else
+        jobq__pgsql_null(&p, PG_INT8);
+    jobq__pgsql_int(&p, REGISTERED_MS);
+    jobq__pgsql_int(&p, floor);
+    rc = jobq__pgsql_run(store, ST_LOOK, LOOK, &p, false, &res);
+    if (rc < 0)
+        return rc;
+    if (registering)
+        note_registered(store, v);
+    read_look(store, v, res, floor, &ready);
+    PQclear(res);
+    return ready;
+}
+
+/* ---- notifications --------------------------------------------------------------------------- */
+
+static int listen(pgsql_store *store)
+{
+    char sql[96] = "LISTEN \"";
+
+    if (store->pooled || store->listening)
+        return 0;
+    strcat(sql, store->channel);
+    strcat(sql, "\"");
+    store->deadline_us = jobq__clock_mono_us() + store->read_ms * 1000;
+    store->listening = jobq__pgsql_command(store, sql) == 0;
+    return store->listening ? 0 : jobq__error_code();
+}
+
+static bool concerns(const jobq_wait *w, const char *text)
+{
+    for (size_t i = 0; i < w->queue_count; i++)
+        if (jobq__slice_equal(w->queues[i], jobq__slice_text(text)))
+            return true;
+    return false;
+}
+
+typedef struct {
+    bool ready, earlier;
+} notes;
+
+/* What has arrived. */
+static notes drain(pgsql_store *store, const jobq_wait *w)
+{
+    notes seen = {false, false};
+    PGnotify *note;
+
+    while ((note = PQnotifies(store->conn)) != NULL) {
+        const char *text = note->extra;
+
+        if (text[0] && concerns(w, text + 1)) {
+            seen.ready |= text[0] == 'r';
+            seen.earlier |= text[0] == 'd';
+        }
+        PQfreemem(note);
+    }
+    return seen;
+}
+
+/* ---- the wait -------------------------------------------------------------------------------- */
+
+/* How long to be deaf after having been told in vain: none at first, then so that a worker stays
+ * quiet while others take what all are told of. */
+static int64_t deaf_until_us(const pgsql_store *store)
+{
+    return store->idle_since_us + (store->futile <= 8 ? 0 : store->futile <= 40 ? 1000 : 5000);
+}
+
+static int64_t longer_gap(int64_t gap_ms, int64_t most_ms)
+{
+    if (gap_ms * 3 / 2 < most_ms)
+        return gap_ms * 3 / 2;
+    return most_ms > POLL_FIRST_MS ? most_ms : POLL_FIRST_MS;
+}
+
+static void plan_next(const pgsql_store *store, waiting *v)
+{
+    int64_t now_us = jobq__clock_mono_us();
+
+    while (v->step < LOOKS && store->registered_us + look_again_us[v->step] <= now_us)
+        v->step++;
+    if (!store->listening) {
+        v->look_us = now_us + v->poll_ms * 1000;
+        v->poll_ms = longer_gap(v->poll_ms, v->w->poll_ms);
+    } else if (v->step < LOOKS) {
+        v->look_us = store->registered_us + look_again_us[v->step++];
+    } else {
+        v->look_us = now_us + SAFETY_US;
+    }
+}
+
+static int poll_once(const pgsql_store *store, const waiting *v, struct pollfd fds[2])
+{
+    int64_t now_us = jobq__clock_mono_us(), left, allowed_us = deaf_until_us(store);
+    int64_t until = v->look_us < v->due_us ? v->look_us : v->due_us;
+    bool masked = now_us < allowed_us || !store->listening;
+    struct timespec timeout;
+
+    until = v->end_us < until ? v->end_us : until;
+    until = masked && store->listening && allowed_us < until ? allowed_us : until;
+    left = until > now_us ? until - now_us : 0;
+    timeout.tv_sec = left / 1000000;
+    timeout.tv_nsec = left % 1000000 * 1000;
+    fds[0] = (struct pollfd){.fd = v->w->wake_fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = masked ? -1 : PQsocket(store->conn), .events = POLLIN};
+    return ppoll(fds, 2, &timeout, NULL);
+}
+
+enum { ROUND_AGAIN, ROUND_LOOK, ROUND_WOKEN, ROUND_END, ROUND_JOBS };
+
+static int wait_failed(void)
+{
+    if (errno == EINTR)
+        return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "postgresql", EINTR,
+                                      "postgresql: the wait was interrupted");
+    return jobq__error_set_driver(JOBQ_EIO, 0, "postgresql", errno, "postgresql: cannot wait: %s",
+                                  strerror(errno));
+}
+
+/* One round after a fruitless look. */
+static int wait_round(pgsql_store *store, const waiting *v)
+{
+    struct pollfd fds[2];
+    notes seen = {false, false};
+    int64_t now_us;
+
+    if (poll_once(store, v, fds) < 0)
+        return wait_failed();
+    if (fds[0].revents)
+        return ROUND_WOKEN;
+    if (fds[1].revents) {
+        if (!PQconsumeInput(store->conn) || PQstatus(store->conn) == CONNECTION_BAD)
+            return jobq__pgsql_broken(store, false);
+        seen = drain(store, v->w);
+    }
+    now_us = jobq__clock_mono_us();
+    store->futile += seen.ready;
+    if (seen.ready || now_us >= v->due_us)
+        return ROUND_JOBS;
+    if (seen.earlier || now_us >= v->look_us)
+        return ROUND_LOOK;
+    return now_us >= v->end_us ? ROUND_END : ROUND_AGAIN;
+}
+
+/* An exchange has just found nothing, and pushes since then would have told us: no need to look. */
+static bool trust_exchange(pgsql_store *store, waiting *v)
+{
+    int64_t now_us = jobq__clock_mono_us();
+
+    if (must_register(store, v) || !store->listening || store->empty_us == 0 ||
+        store->empty_hash != v->hash ||
+        now_us - store->registered_us < 2 * look_again_us[LOOKS - 1] ||
+        now_us - store->empty_us > EMPTY_US || now_us >= store->empty_due_us)
+        return false;
+    v->due_us = store->empty_due_us;
+    return true;
+}
+
+static int wait_loop(pgsql_store *store, waiting *v)
+{
+    static const int answers[] = {[ROUND_WOKEN] = JOBQ_WAIT_WOKEN,
+                                  [ROUND_END] = JOBQ_WAIT_TIMEOUT,
+                                  [ROUND_JOBS] = JOBQ_WAIT_JOBS};
+
+    bool known = trust_exchange(store, v);
+
+    for (;;) {
+        int rc = known ? 0 : look(store, v);
+
+        known = false;
+        if (rc != 0)
+            return rc < 0 ? rc : JOBQ_WAIT_JOBS;
+        plan_next(store, v);
+        do
+            rc = wait_round(store, v);
+        while (rc == ROUND_AGAIN);
+        if (rc != ROUND_LOOK)
+            return rc < 0 ? rc : answers[rc];
+    }
+}
+
+int jobq__pgsql_wait(void *handle, const jobq_wait *w)
+{
+    pgsql_store *store = handle;
+    waiting v = {.w = w,
+                 .hash = hash_queues(w->queues, w->queue_count),
+                 .end_us = INT64_MAX,
+                 .due_us = INT64_MAX,
+
+                 .poll_ms = POLL_FIRST_MS};
+    int rc = jobq__pgsql_enter(store, false);
+
+    if (rc < 0)
+        return rc;
+    if (w->timeout_ms >= 0)
+        v.end_us = jobq__clock_mono_us() + (w->timeout_ms < FAR_MS ? w->timeout_ms : FAR_MS) * 1000;
+    rc = listen(store);
+    if (rc == 0) {
+        notes seen = drain(store, w);
+
+        if (seen.ready || seen.earlier)
+            store->empty_us = 0;
+        rc = wait_loop(store, &v);
+    }
+    store->empty_us = 0;
+    store->idle_since_us = jobq__clock_mono_us();
+    return jobq__pgsql_leave(store, rc);
+}
