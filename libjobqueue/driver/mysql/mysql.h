@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside of the driver for MariaDB and MySQL. A job is one row of jobqueue_job for all its life,
+ * and one row takes one INSERT, so that a push can stand in the application's own transaction.
+ * Where it stands says the column `place`, which leads the index that serves filter and order:
+ *
+ *     0 ready, 1 ready and taken back, 2 delayed, 3 done, 4 dead,
+ *     16 and above: with the worker of that key (jobqueue_worker)
+ *
+ * The column `due` says what time will do to it, in ranges that do not overlap: dead jobs below 0
+ * (by time of death), delayed ones by due time, done ones from DUE_DONE on; NULL = nothing.
+ *
+ * A hand-out's token: word[0] = seq, word[1] = fence, word[2] = nonce, which no other hand-out has.
+ */
+#ifndef JOBQ_DRIVER_MYSQL_H
+#define JOBQ_DRIVER_MYSQL_H
+
+#include <mysql.h>
+#include <string.h>
+
+#include "driver/driver.h"
+
+enum {
+    PLACE_READY = 0,
+    PLACE_TAKEN = 1,
+    PLACE_DELAYED = 2,
+    PLACE_DONE = 3,
+    PLACE_DEAD = 4,
+    PLACE_WORKERS = 16
+};
+enum { MYSQL_HISTORY = 10, MYSQL_TOP_PRIORITY = 9, MYSQL_MAX_BATCH = 1024 };
+
+#define DUE_DONE "2305843009213693952" /* 2^61 */
+#define DUE_DEAD "4611686018427387904" /* 2^62: due = died_at - that */
+/* The server's clock in milliseconds, whatever the session's time zone is. */
+#define NOW_MS "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)"
+/* When what worker w holds may be taken: not before one lease after the server's own start, which
+ * is argument 1 (rule C5). */
+#define LAPSE_OF_W "GREATEST(w.alive_until, ?1+w.lease)"
+
+/* An argument of a statement. */
+typedef struct {
+    const void *p; /* bytes, NULL = SQL's NULL or a number */
+    size_t n;
+    int64_t number;
+    bool is_number;
+} mysql_arg;
+
+static inline mysql_arg number_arg(int64_t number)
+{
+    mysql_arg arg = {NULL, 0, number, true};
+
+    return arg;
+}
+
+static inline mysql_arg bytes_arg(jobq_slice s)
+{
+    mysql_arg arg = {s.p, s.n, 0, false};
+
+    return arg;
+}
+
+/* The arguments of a part in braces (statement.c). */
+typedef struct {
+    const mysql_arg *args;
+    size_t count;
+} mysql_list;
+
+typedef struct mysql_statement mysql_statement;
+
+enum { QUEUES_CACHED = 32 };
+typedef struct {
+    size_t n;
+    char name[128];
+} mysql_queue;
+
+/* How far the front of a queue's line has been taken. What is taken leaves its entry in the index
+ * until the server purges it; a claim under load starts behind those. */
+enum { HINTS = 4 };
+typedef struct {
+    mysql_queue queue;
+    int ranking; /* of the last one taken, as the following */
+    int64_t at, seq;
+    int64_t began_us; /* the last claim from the start */
+    bool set;
+} mysql_hint;
+
+typedef struct {
+    const jobq_driver_config *config;
+    const char *socket; /* path, NULL: by network */
+    const char *database;
+    bool tls;
+    MYSQL *db; /* NULL: not connected */
+    mysql_statement *statements;
+    int64_t deadline_us; /* of the call under way, monotonic */
+    int64_t max_packet;
+    int64_t started_at_ms; /* the server, by its clock; 0 = not asked yet */
+    int64_t gap_ms;        /* of polling: grows while nothing happens */
+    int schema_version;    /* -1: not read yet */
+    bool timed_out;        /* the deadline passed in the middle of a conversation */
+    bool suspect;          /* drop the connection when the call ends */
+    bool transient;        /* the last failure goes away by doing it again: deadlock, lock wait */
+    bool in_transaction;
+    bool in_doubt; /* if the connection breaks now, the write may have happened */
+    bool doubtful; /* the operation says JOBQ_EUNKNOWN then */
+    mysql_queue queues[QUEUES_CACHED]; /* names that stand in jobqueue_queue */
+    size_t queue_count;
+    mysql_hint hints[HINTS];
+    size_t next_hint;
+} mysql_store;
+
+extern const jobq_driver jobq__mysql_driver;
+
+/* ---- connect.c ------------------------------------------------------------------------------- */
+
+void jobq__mysql_disconnect(mysql_store *store);
+
+/* How an operation is done. */
+enum {
+    MYSQL_FOR_SCHEMA = 1,  /* the tables may be absent or of another version */
+    MYSQL_TRANSACTION = 2, /* begun before, committed after; again after a deadlock */
+    MYSQL_DOUBTFUL = 4     /* a lost answer is JOBQ_EUNKNOWN */
+};
+/* Connects when needed, starts the deadline, does the work (again while the store refuses it for
+ * the moment), and leaves nothing open. */
+int jobq__mysql_do(mysql_store *store, int how, int (*work)(mysql_store *store, void *payload),
+                   void *payload);
+
+/* ---- options.c ------------------------------------------------------------------------------- */
+
+bool jobq__mysql_takes(const char *name);
+extern const char *const jobq__mysql_own[];
+int jobq__mysql_read_options(mysql_store *store);
+/* Before connecting. */
+int jobq__mysql_apply_options(const mysql_store *store, MYSQL *db);
+
+/* ---- server.c -------------------------------------------------------------------------------- */
+
+/* Has the server what we need? By its version string; pure. */
+bool jobq__mysql_is_new_enough(const char *version);
+int jobq__mysql_check_server(const char *version);
+/* When the server started, by its clock; asked once per connection. */
+int jobq__mysql_started_at(mysql_store *store, int64_t *at_ms_out);
+int jobq__mysql_now(void *handle, int64_t *now_ms_out);
+
+/* ---- wire.c: calls of the client library that end by the deadline ---------------------------- */
+
+int jobq__mysql_connect_wire(mysql_store *store, MYSQL *db, const char *host, unsigned int port);
+int jobq__mysql_query(mysql_store *store, const char *sql); /* without result, without arguments */
+/* The first row's columns as numbers; NULL: 0. */
+int jobq__mysql_query_numbers(mysql_store *store, const char *sql, int64_t *to, unsigned int n);
+int jobq__mysql_wire_prepare(mysql_store *store, MYSQL_STMT *stmt, const char *sql, size_t n);
+int jobq__mysql_wire_execute(mysql_store *store, MYSQL_STMT *stmt);
+int jobq__mysql_wire_store(mysql_store *store, MYSQL_STMT *stmt);
+/* False: the other side has closed it, or said something nobody asked for. */
+bool jobq__mysql_is_quiet(const mysql_store *store);
+
+/* ---- error.c --------------------------------------------------------------------------------- */
+
+/* Words a failure by the library's number and text, and notes what it means for the connection. */
+int jobq__mysql_fail(mysql_store *store, unsigned int number, const char *text);
+enum { MYSQL_DUPLICATE = 1062, MYSQL_NO_TABLE = 1146, MYSQL_LOCK_WAIT = 1205 };
+
+/* ---- statement.c ----------------------------------------------------------------------------- */
+
+/* Prepared once per connection. In the text ?1 ... ?9 ?a ... are arguments; what stands in braces
+ * is repeated `copies` times with commas between, its ? are taken from the lists in order (a list
+ * that is too short goes on with its last argument). Texts are static. */
+typedef struct {
+    const char *sql;
+    const mysql_arg *args;
+    mysql_list list[2];
+    size_t copies;
+} mysql_call;
+
+/* Rows changed (found), or an error. */
+int64_t jobq__mysql_run_call(mysql_store *store, const mysql_call *call);
+int64_t jobq__mysql_run(mysql_store *store, const char *sql, const mysql_arg *args);
+/* The list stands for one ? per copy; it is filled up to one of few sizes. */
+int64_t jobq__mysql_run_list(mysql_store *store, const char *sql, const mysql_arg *args,
+                             mysql_list list, mysql_list second);
+int64_t jobq__mysql_last_id(const mysql_store *store,
+                            const char *sql); /* of a statement just run */
+size_t jobq__mysql_copies(size_t n);          /* the size a list of n is filled up to */
+
+/* The rows stay until jobq__mysql_end. */
+int jobq__mysql_select_call(mysql_store *store, const mysql_call *call, mysql_statement **rows_out);
+int jobq__mysql_select(mysql_store *store, const char *sql, const mysql_arg *args,
+                       mysql_statement **rows_out);
+int jobq__mysql_select_list(mysql_store *store, const char *sql, const mysql_arg *args,
+                            mysql_list list, mysql_statement **rows_out);
+bool jobq__mysql_next(mysql_statement *rows);
+void jobq__mysql_end(mysql_statement *rows);
+int64_t jobq__mysql_number(const mysql_statement *rows, unsigned int column); /* NULL: 0 */
+bool jobq__mysql_is_null(const mysql_statement *rows, unsigned int column);
+size_t jobq__mysql_length(const mysql_statement *rows, unsigned int column);
+/* Into the batch; NULL stays absent. False: no memory. */
+bool jobq__mysql_copy(const mysql_statement *rows, unsigned int column, jobq_batch *out,
+                      jobq_slice *to);
+/* Into memory of that length. */
+void jobq__mysql_read(const mysql_statement *rows, unsigned int column, void *to, size_t n);
+/* One row's first column; *found_out says whether there is a row. */
+int jobq__mysql_ask(mysql_store *store, const char *sql, const mysql_arg *args, bool *found_out,
+                    int64_t *number_out);
+/* From column `at` on: deliveries, failures, crashes, releases, losses, exceptions, parks,
+ * parked_since, fence, enqueued_at, base_at. */
+#define COUNTER_COLUMNS                                                                  \
+    "deliveries, failures, crashes, releases, losses, exceptions, parks, parked_since, " \
+    "fence, enqueued_at, base_at"
+void jobq__mysql_read_counters(const mysql_statement *rows, unsigned int at, jobq_record *r);
+void jobq__mysql_forget_statements(mysql_store *store);
+
+int jobq__mysql_begin(mysql_store *store);
+int jobq__mysql_commit(mysql_store *store);
+void jobq__mysql_roll_back(mysql_store *store);
+
+/* ---- schema.c -------------------------------------------------------------------------------- */
+
+int jobq__mysql_schema(void *handle);
+/* What is asked of a new connection: the largest packet, the schema's version. */
+int jobq__mysql_read_facts(mysql_store *store);
+int jobq__mysql_check_schema(mysql_store *store); /* refuses a version that is not ours */
+
+/* ---- state.c: what every exchange and maintenance asks first --------------------------------- */
+
+typedef struct {
+    int64_t now_ms;
+    int64_t worker;     /* key of the worker's record, 0 = none */
+    bool alive;         /* its lease has not run out */
+    bool any_taken;     /* there are jobs taken back */
+    bool any_ready;     /* in the queues asked for */
+    int64_t next_due;   /* of jobs, 0 = none */
+    int64_t next_lapse; /* of other workers that hold something, 0 = none */
+} mysql_state;
+int jobq__mysql_read_state(mysql_store *store, jobq_slice worker, const jobq_slice *queues,
+                           size_t queue_count, mysql_state *out);
+/* 1: a job of these queues is ready; *due_in_out = until the next delayed one is due, ms, -1 =
+ * none. */
+int jobq__mysql_look(mysql_store *store, const jobq_slice *queues, size_t queue_count,
+                     int64_t *due_in_out);
+/* Makes sure that the name stands in jobqueue_queue. It is said by who takes a job: until then the
+ * job itself is there to show its queue, and a push stays one statement. */
+int jobq__mysql_know_queue(mysql_store *store, jobq_slice name);
+
+/* ---- the operations -------------------------------------------------------------------------- */
+
+int jobq__mysql_push(void *handle, jobq_push *items, size_t n);
+int jobq__mysql_exchange(void *handle, jobq_exchange *x);
+/* settle.c. MYSQL_MISMATCH: some token is not current: roll back and do it carefully. */
+enum { MYSQL_MISMATCH = 1 };
+int jobq__mysql_settle(mysql_store *store, jobq_exchange *x, int64_t worker, bool careful);
+/* A job's history with one entry more and at most MYSQL_HISTORY; false: no memory. */
+bool jobq__mysql_add_history(jobq_slice history, jobq_slice entry, jobq__buf *out);
+int jobq__mysql_renew(void *handle, jobq_renewal *r);
+int jobq__mysql_leave(void *handle, jobq_slice worker);
+int jobq__mysql_held(void *handle, jobq_slice worker, jobq_batch *out);
+int jobq__mysql_workers(void *handle, jobq_batch *out);
+/* hint.c */
+mysql_hint *jobq__mysql_hint(mysql_store *store, jobq_slice queue);
+bool jobq__mysql_is_hint_good(const mysql_hint *hint);
+void jobq__mysql_reset_hints(mysql_store *store);
+/* The record a reservation stands on: made or revived when there is none that lives. */
+int jobq__mysql_keep_worker(mysql_store *store, jobq_slice id, int64_t lease_ms,
+                            mysql_state *state);
+int jobq__mysql_maintain(void *handle, jobq_maintenance *m);
+int jobq__mysql_wait(void *handle, const jobq_wait *w);
+int jobq__mysql_find(void *handle, jobq_slice id, jobq_batch *out);
+int jobq__mysql_list(void *handle, jobq_listing *l);
+int jobq__mysql_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
+int jobq__mysql_queues(void *handle, jobq_batch *out);
+int jobq__mysql_mend(void *handle, jobq_mending *m);
+
+#endif

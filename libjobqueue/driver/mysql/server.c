@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What kind of server is it, since when does it run, what time is it there.
+ */
+#include <stdio.h>
+
+#include "driver/mysql/mysql.h"
+#include "util/error.h"
+
+#define UPTIME "SHOW GLOBAL STATUS LIKE 'Uptime'"
+#define NOW "SELECT " NOW_MS
+
+/* Some servers put an old version in front for old clients: "5.5.5-10.11.6-MariaDB". */
+bool jobq__mysql_is_new_enough(const char *version)
+{
+    const bool mariadb = strstr(version, "MariaDB") != NULL;
+    int major = 0, minor = 0;
+
+    if (mariadb && strncmp(version, "5.5.5-", 6) == 0)
+        version += 6;
+    if (sscanf(version, "%d.%d", &major, &minor) != 2)
+        return false;
+    return mariadb ? major > 10 || (major == 10 && minor >= 6) : major >= 8;
+}
+
+int jobq__mysql_check_server(const char *version)
+{
+    if (jobq__mysql_is_new_enough(version))
+        return 0;
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "mysql", 0,
+                                  "mysql: the server is version %s, which lacks SKIP LOCKED: it "
+                                  "must be MariaDB 10.6 or MySQL 8, or newer",
+                                  version);
+}
+
+int jobq__mysql_started_at(mysql_store *store, int64_t *at_ms_out)
+{
+    mysql_statement *rows = NULL;
+    int64_t now_ms = 0, uptime_s = 0;
+    bool found = false;
+    int rc = 0;
+
+    if (store->started_at_ms == 0) {
+        rc = jobq__mysql_select(store, UPTIME, NULL, &rows);
+        if (rc == 0 && jobq__mysql_next(rows))
+            uptime_s = jobq__mysql_number(rows, 1);
+        jobq__mysql_end(rows);
+        rc = rc ? rc : jobq__mysql_ask(store, NOW, NULL, &found, &now_ms);
+        if (rc < 0)
+            return rc;
+        /* A clock that was set back may make it nonsense: then it has just started. */
+        uptime_s = uptime_s < 0 || uptime_s > now_ms / 1000 ? 0 : uptime_s;
+        store->started_at_ms = now_ms - uptime_s * 1000;
+    }
+    *at_ms_out = store->started_at_ms;
+    return 0;
+}
+
+static int ask_now(mysql_store *store, void *payload)
+{
+    bool found = false;
+    int64_t now_ms = 0;
+    int rc = jobq__mysql_ask(store, NOW, NULL, &found, &now_ms);
+
+    if (rc == 0)
+        *(int64_t *)payload = now_ms;
+    return rc;
+}
+
+int jobq__mysql_now(void *handle, int64_t *now_ms_out)
+{
+    return jobq__mysql_do(handle, 0, ask_now, now_ms_out);
+}

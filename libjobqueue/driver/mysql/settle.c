@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Settling a batch. What most jobs end with (done, given back) is one statement for all of them,
+ * fenced by worker and nonce: a nonce belongs to one hand-out, so that the pair of lists cannot
+ * match crosswise. If it does not reach as many rows as there are hand-outs the batch is done again
+ * carefully: the rows are locked and read first, and each settlement is judged by its own.
+ */
+#include "driver/mysql/mysql.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/error.h"
+
+#define OURS "seq IN ({?}) AND nonce IN ({?}) AND place=?1"
+#define DROP_OURS "DELETE j FROM jobqueue_job j FORCE INDEX (PRIMARY) WHERE " OURS
+#define GIVE_BACK_OURS \
+    "UPDATE jobqueue_job FORCE INDEX (PRIMARY) SET place=taken, nonce=0 WHERE " OURS
+#define CHECK                                                                    \
+    "SELECT seq, place, nonce, history FROM jobqueue_job FORCE INDEX (PRIMARY) " \
+    "WHERE seq IN ({?}) ORDER BY seq FOR UPDATE"
+#define DROP "DELETE FROM jobqueue_job WHERE seq=?1"
+/* The texts: ?2 and ?4 say whether error ?3 and history ?5 replace what is there. */
+#define TEXTS "error=IF(?2, ?3, error), history=IF(?4, ?5, history), nonce=0"
+#define GIVE_BACK "UPDATE jobqueue_job SET place=taken, " TEXTS " WHERE seq=?1"
+#define KEEP                                                                                       \
+    "UPDATE jobqueue_job SET place=3, holds=NULL, taken=0, due=" NOW_MS "+?6+" DUE_DONE ", " TEXTS \
+    " WHERE seq=?1"
+#define COUNTERS                                                                                  \
+    "failures=?6, crashes=?7, releases=?8, losses=?9, exceptions=?a, parks=?b, parked_since=?c, " \
+    "taken=0, " TEXTS
+#define PUT_BACK                                                   \
+    "UPDATE jobqueue_job SET " COUNTERS ", place=IF(?d>0, 2, 0), " \
+    "available_at=" NOW_MS "+?d, due=IF(?d>0, " NOW_MS "+?d, NULL) WHERE seq=?1"
+#define BURY                                                                                \
+    "UPDATE jobqueue_job SET " COUNTERS ", place=4, holds=NULL, reason=?d, died_at=" NOW_MS \
+    ", due=" NOW_MS "-" DUE_DEAD " WHERE seq=?1"
+enum { ARGS = 13 };
+
+/* ---- history --------------------------------------------------------------------------------- */
+
+static size_t read_length(const unsigned char *p)
+{
+    return (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+}
+
+static size_t count_entries(jobq_slice history)
+{
+    const unsigned char *p = history.p;
+    size_t left = history.n, n = 0;
+
+    for (; left >= 4 && read_length(p) <= left - 4; n++) {
+        left -= 4 + read_length(p);
+        p += 4 + read_length(p);
+    }
+    return n;
+}
+
+bool jobq__mysql_add_history(jobq_slice history, jobq_slice entry, jobq__buf *out)
+{
+    const unsigned char *p = history.p;
+    size_t left = history.n, n = count_entries(history);
+
+    for (; n >= MYSQL_HISTORY; n--) {
+        left -= 4 + read_length(p);
+        p += 4 + read_length(p);
+    }
+    jobq__buf_add(out, p, left);
+    for (int shift = 24; shift >= 0; shift -= 8)
+        jobq__buf_addc(out, (char)(entry.n >> shift));
+    jobq__buf_add(out, entry.p, entry.n);
+    return !out->failed;
+}
+
+/* ---- all at once ----------------------------------------------------------------------------- */
+
+static bool is_simple(const jobq_settlement *s, int op)
+{
+    return s->op == op && s->keep_ms <= 0 && (op == JOBQ_OP_DONE || (!s->error.p && !s->history.p));
+}
+
+static bool is_any_simple(const jobq_settlement *s)
+{
+    return is_simple(s, JOBQ_OP_DONE) || is_simple(s, JOBQ_OP_GIVE_BACK);
+}
+
+/* The hand-outs that end with `op`, as two lists. The number of them. */
+static size_t collect(jobq_exchange *x, int op, mysql_arg *seqs, mysql_arg *nonces)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < x->settle_count; i++) {
+        jobq_settlement *s = &x->settle[i];
+
+        if (!is_simple(s, op))
+            continue;
+        s->result = 0;
+        seqs[n] = number_arg((int64_t)s->token.word[0]);
+        nonces[n++] = number_arg((int64_t)s->token.word[2]);
+    }
+    return n;
+}
+
+static int settle_simple(mysql_store *store, jobq_exchange *x, int op, const char *sql,
+                         int64_t worker)
+{
+    const mysql_arg place = number_arg(worker);
+    mysql_arg *args = jobq__alloc(2 * x->settle_count * sizeof(*args));
+    int64_t rc = 0;
+    size_t n;
+
+    if (!args)
+        return jobq__error_nomem();
+    n = collect(x, op, args, args + x->settle_count);
+    if (n)
+        rc = jobq__mysql_run_list(store, sql, &place, (mysql_list){args, n},
+                                  (mysql_list){args + x->settle_count, n});
+    jobq__free(args);
+    return rc < 0 ? (int)rc : (size_t)rc == n ? 0 : MYSQL_MISMATCH;
+}
+
+/* ---- one by one ------------------------------------------------------------------------------ */
+
+typedef struct {
+    int64_t seq, place, nonce; /* nonce 0: settled */
+    jobq_slice history;
+} handout;
+
+typedef struct {
+    handout *rows;
+    size_t count;
+    jobq_batch texts;
+} handouts;
+
+static handout *find(const handouts *h, int64_t seq)
+{
+    size_t low = 0, high = h->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (h->rows[middle].seq == seq)
+            return &h->rows[middle];
+        if (h->rows[middle].seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static int read_handouts(mysql_statement *rows, handouts *h)
+{
+    while (jobq__mysql_next(rows)) {
+        handout *row = &h->rows[h->count++];
+
+        row->seq = jobq__mysql_number(rows, 0);
+        row->place = jobq__mysql_number(rows, 1);
+        row->nonce = jobq__mysql_number(rows, 2);
+        if (!jobq__mysql_copy(rows, 3, &h->texts, &row->history))
+            return jobq__error_nomem();
+    }
+    return 0;
+}
+
+/* Locks the rows of what is still to be settled. */
+static int check(mysql_store *store, const jobq_exchange *x, bool all, handouts *h)
+{
+    mysql_arg *seqs = jobq__alloc(x->settle_count * sizeof(*seqs));
+    mysql_statement *rows = NULL;
+    size_t n = 0;
+    int rc = 0;
+
+    h->rows = jobq__alloc(x->settle_count * sizeof(*h->rows));
+    if (!seqs || !h->rows)
+        rc = jobq__error_nomem();
+    for (size_t i = 0; i < x->settle_count && rc == 0; i++)
+        if (all || !is_any_simple(&x->settle[i]))
+            seqs[n++] = number_arg((int64_t)x->settle[i].token.word[0]);
+    if (rc == 0 && n)
+        rc = jobq__mysql_select_list(store, CHECK, NULL, (mysql_list){seqs, n}, &rows);
+    if (rc == 0 && n)
+        rc = read_handouts(rows, h);
+    jobq__mysql_end(rows);
+    jobq__free(seqs);
+    return rc;
+}
+
+static void fill_args(const jobq_settlement *s, const jobq__buf *history, mysql_arg args[ARGS])
+{
+    const jobq_counters *c = &s->counters;
+    const mysql_arg filled[ARGS] = {
+        number_arg((int64_t)s->token.word[0]),
+        number_arg(s->error.p != NULL),
+        bytes_arg(s->error),
+        number_arg(s->history.p != NULL),
+        bytes_arg(jobq__slice(history->n ? history->p : NULL, history->n)),
+        number_arg(c->failures),
+        number_arg(c->crashes),
+        number_arg(c->releases),
+        number_arg(c->losses),
+        number_arg(c->exceptions),
+        number_arg(c->parks),
+        number_arg(c->parked_since_ms),
+        number_arg(s->op == JOBQ_OP_DEAD ? s->reason
+                   : s->delay_ms > 0     ? s->delay_ms
+                                         : 0)};
+
+    memcpy(args, filled, sizeof(filled));
+}
+
+static int apply(mysql_store *store, const jobq_settlement *s, const jobq__buf *history)
+{
+    static const char *const statements[] = {[JOBQ_OP_DONE] = KEEP,
+                                             [JOBQ_OP_BACK] = PUT_BACK,
+                                             [JOBQ_OP_GIVE_BACK] = GIVE_BACK,
+                                             [JOBQ_OP_DEAD] = BURY};
+    mysql_arg args[ARGS];
+    const char *sql = statements[s->op];
+    int64_t rc;
+
+    fill_args(s, history, args);
+    if (s->op == JOBQ_OP_DONE)
+        args[5] = number_arg(s->keep_ms);
+    if (s->op == JOBQ_OP_DONE && s->keep_ms <= 0)
+        sql = DROP;
+    rc = jobq__mysql_run(store, sql, args);
+    return rc < 0 ? (int)rc : 0;
+}
+
+static int settle_one(mysql_store *store, jobq_settlement *s, const handouts *h, int64_t worker)
+{
+    handout *row = find(h, (int64_t)s->token.word[0]);
+    jobq__buf history = {0};
+    int rc = 0;
+
+    s->result = JOBQ_ELEASE;
+    if (!row || row->place != worker || row->nonce == 0 || row->nonce != (int64_t)s->token.word[2])
+        return 0;
+    if (s->history.p && !jobq__mysql_add_history(row->history, s->history, &history))
+        rc = jobq__error_nomem();
+    rc = rc ? rc : apply(store, s, &history);
+    jobq__buf_free(&history);
+    row->nonce = 0;
+    s->result = 0;
+    return rc;
+}
+
+/* All, or those that are not simple. One refused beside simple ones may stand for a hand-out that
+ * is settled twice: the first shall win, so all are done in order then. */
+static int settle_carefully(mysql_store *store, jobq_exchange *x, int64_t worker, bool all)
+{
+    handouts h = {0};
+    bool refused = false, others = false;
+    int rc = check(store, x, all, &h);
+
+    for (size_t i = 0; i < x->settle_count && rc == 0; i++) {
+        jobq_settlement *s = &x->settle[i];
+
+        if (!all && is_any_simple(s)) {
+            others = true;
+            continue;
+        }
+        rc = settle_one(store, s, &h, worker);
+        refused |= s->result != 0;
+    }
+    jobq__free(h.rows);
+    jobq__batch_free(&h.texts);
+    return rc == 0 && refused && others ? MYSQL_MISMATCH : rc;
+}
+
+int jobq__mysql_settle(mysql_store *store, jobq_exchange *x, int64_t worker, bool careful)
+{
+    int rc = 0;
+
+    if (x->settle_count == 0)
+        return 0;
+    if (!careful)
+        rc = settle_simple(store, x, JOBQ_OP_DONE, DROP_OURS, worker);
+    if (!careful && rc == 0)
+        rc = settle_simple(store, x, JOBQ_OP_GIVE_BACK, GIVE_BACK_OURS, worker);
+    return rc ? rc : settle_carefully(store, x, worker, careful);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiting until something may be ready: the server cannot wake us, so it is asked again and again,
+ * first after 10 ms, then with growing gaps. The gap outlives the call, so that a worker that waits
+ * in short pieces does not begin anew each time.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+#include "driver/mysql/mysql.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+enum { GAP_FIRST_MS = 10, FAR_MS = 1000000000 };
+
+typedef struct {
+    const jobq_wait *w;
+    int64_t due_in_ms; /* of the next delayed job, -1 = none */
+    int answer;        /* 1: look, something is ready */
+} look;
+
+static int look_once(mysql_store *store, void *payload)
+{
+    look *l = payload;
+    int rc = jobq__mysql_look(store, l->w->queues, l->w->queue_count, &l->due_in_ms);
+
+    l->answer = rc;
+    return rc < 0 ? rc : 0;
+}
+
+static int64_t next_gap(mysql_store *store, const jobq_wait *w)
+{
+    int64_t most = w->poll_ms > GAP_FIRST_MS ? w->poll_ms : GAP_FIRST_MS;
+    int64_t gap = store->gap_ms < GAP_FIRST_MS ? GAP_FIRST_MS : store->gap_ms;
+
+    gap = gap < most ? gap : most;
+    store->gap_ms = gap * 3 / 2 < most ? gap * 3 / 2 : most;
+    return gap;
+}
+
+/* 1 woken, 0 time is over, or an error. */
+static int sleep_until(const jobq_wait *w, int64_t until_us)
+{
+    struct pollfd fd = {.fd = w->wake_fd, .events = POLLIN};
+    int64_t left_us = until_us - jobq__clock_mono_us();
+    struct timespec span;
+    int n;
+
+    left_us = left_us > 0 ? left_us : 0;
+    span.tv_sec = left_us / 1000000;
+    span.tv_nsec = left_us % 1000000 * 1000;
+    n = ppoll(&fd, 1, &span, NULL);
+    if (n >= 0)
+        return n;
+    return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "mysql", errno,
+                                  "mysql: the wait was interrupted");
+}
+
+int jobq__mysql_wait(void *handle, const jobq_wait *w)
+{
+    mysql_store *store = handle;
+    int64_t limit_ms = w->timeout_ms < 0 || w->timeout_ms > FAR_MS ? FAR_MS : w->timeout_ms;
+    int64_t end_us = jobq__clock_mono_us() + limit_ms * 1000;
+
+    for (;;) {
+        look l = {.w = w};
+        int rc = jobq__mysql_do(store, 0, look_once, &l);
+        int64_t now_us = jobq__clock_mono_us(), until_us;
+
+        if (rc < 0)
+            return rc;
+        if (l.answer || l.due_in_ms == 0) {
+            store->gap_ms = 0;
+            return JOBQ_WAIT_JOBS;
+        }
+        until_us = now_us + next_gap(store, w) * 1000;
+        if (l.due_in_ms > 0 && l.due_in_ms < FAR_MS && now_us + l.due_in_ms * 1000 < until_us)
+            until_us = now_us + l.due_in_ms * 1000;
+        rc = sleep_until(w, until_us < end_us ? until_us : end_us);
+        if (rc != 0)
+            return rc < 0 ? rc : JOBQ_WAIT_WOKEN;
+        if (jobq__clock_mono_us() >= end_us)
+            return JOBQ_WAIT_TIMEOUT;
+    }
+}
