@@ -13,7 +13,8 @@ static const struct {
 } parts[] = {
     {JOBQ_SCOPE_CONNECTION, "Connection",
      "In the DSN's query string (`sqlite:queue.db?synchronous=normal`) or given to the queue's "
-     "constructor, which wins."},
+     "constructor, which wins.\n"
+     "What only some stores have is refused by the others."},
     {JOBQ_SCOPE_WORKER, "Worker",
      "Given to the worker's constructor, to `run`, or on the command line of `work`; the later one "
      "wins."},
@@ -57,6 +58,38 @@ static void print_part(int scope)
     }
 }
 
+/* driver/registry.c says which of them a build has. */
+static void print_stores(void)
+{
+    static const char *const rows[][3] = {
+        {"SQLite", "sqlite:queue.db, sqlite:///var/lib/app/queue.db",
+         "a file, relative to the current folder or absolute"},
+        {"Redis", "redis://[user[:password]@]host[:6379][/database]", "rediss:// with TLS"},
+        {"Redis", "redis+unix:///run/redis.sock", "through a Unix socket"},
+        {"PostgreSQL", "postgresql://[user[:password]@]host[:5432]/database",
+         "also postgres://; several hosts: h1:5432,h2:5432"},
+        {"PostgreSQL", "postgresql:///database?host=/run/postgresql", "through a Unix socket"},
+        {"MariaDB, MySQL", "mysql://[user[:password]@]host[:3306]/database", "also mariadb://"},
+        {"memory", "memory:", "this process only, gone with it: for tests"},
+    };
+
+    puts("\n## Which store\n\n"
+         "One text, the DSN, names the store. A library says with `jobqueue version` (PHP: `php "
+         "--ri jobqueue`) which of them it was built with.\n"
+         "`%` and two hexadecimal digits stand for a byte that would mean something else: "
+         "a password `a@b` is written `a%40b`.\n\n"
+         "| store | DSN | |\n|---|---|---|");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        printf("| %s | `%s` | %s |\n", rows[i][0], rows[i][1], rows[i][2]);
+    puts("\n"
+         "Without a DSN the environment's `JOBQUEUE_DSN` is meant, and without that "
+         "`sqlite:jobqueue.db`. A plain word instead of a DSN is\n"
+         "a connection by name: `my-redis` is `JOBQUEUE_DSN_MY_REDIS`. Options stand behind a "
+         "`?`, separated by `&`. PostgreSQL also takes\n"
+         "libpq's own keywords there (`sslmode`, `target_session_attrs`, …). Messages, "
+         "statistics and lists show a DSN without its password.");
+}
+
 static void print_configuration(void)
 {
     puts("# Options\n\n"
@@ -68,6 +101,7 @@ static void print_configuration(void)
          "range is an error that says what is allowed; an unknown name is an error that gives the "
          "nearest one; an option in\n"
          "the wrong place is an error that says where it belongs.");
+    print_stores();
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         printf("\n## %s\n\n%s\n\n", parts[i].title, parts[i].text);
         print_part(parts[i].scope);

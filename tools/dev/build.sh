@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Building out of the tree into build/ (or a folder below it), only what is out of date.
+# Building out of the tree into build/ (or a folder below it), only what is out of date. build/configure-options may hold
+# more options for configure, one a line: --without-redis.
 # shellcheck shell=bash disable=SC2034,SC2164 # read by the other parts; set -e is on
 
 # They may be installed only after this is read: then they have these names.
@@ -24,11 +25,39 @@ locked() (
 configure_tree() {
     [ -x "$ROOT/configure" ] && [ -f "$ROOT/Makefile.in" ] ||
         step "preparing configure" "$BUILD/logs/autogen.log" "$ROOT/autogen.sh"
-    [ -f "$BUILD/Makefile" ] || (
+    local options=("${CONFIGURE_OPTIONS[@]}") own=() wanted
+    mapfile -t own < <(cat "$ROOT/build/configure-options" 2>/dev/null)
+    options+=("${own[@]}")
+    # The client libraries are part of it: configure takes those it finds.
+    wanted="${options[*]} $(client_libraries)"
+    [ -f "$BUILD/Makefile" ] && [ "$(cat "$BUILD/.configured" 2>/dev/null)" = "$wanted" ] && return
+    (
         mkdir -p "$BUILD"
         cd "$BUILD"
-        step "configuring" "$BUILD/logs/configure.log" "$ROOT/configure" -q "${CONFIGURE_OPTIONS[@]}"
+        step "configuring" "$BUILD/logs/configure.log" "$ROOT/configure" "${options[@]}"
+        echo "$wanted" >.configured
     )
+}
+
+client_libraries() {
+    local module
+    for module in hiredis openssl libpq libmariadb; do
+        echo "$module=$(pkg-config --modversion "$module" 2>/dev/null)"
+    done | xargs
+}
+
+# make_value VARIABLE...: what configure found
+make_value() {
+    local name
+    for name; do sed -n "s/^$name = //p" "$BUILD/Makefile"; done | xargs
+}
+
+# built_drivers: those of the tree that is built, by their folders' names
+built_drivers() {
+    local driver
+    for driver in sqlite redis pgsql mysql; do
+        ! grep -q "^JOBQ_WITH_${driver^^} = 1" "$BUILD/Makefile" || echo "$driver"
+    done
 }
 
 make_targets() {
@@ -46,7 +75,7 @@ make_extension() {
     local log=$BUILD/logs/php-ext.log
     [ -f "$(php_extension)" ] || note "building the PHP extension"
     CFLAGS=$EXTENSION_CFLAGS "$ROOT/tools/build-php-ext" "$BUILD" >"$log" 2>&1 </dev/null && return
-    tail -n 40 "$log" >&2
+    grep -v "^libtool: " "$log" | tail -n 40 >&2
     die "failed: building the PHP extension (all of it: $log)"
 }
 

@@ -4,8 +4,10 @@
 
 declare -A PACKAGES=(
     [build]='build-essential autoconf automake libtool autoconf-archive pkg-config libmsgpack-dev
-        libsqlite3-dev php8.2-cli php8.2-dev php-parser procps'
-    [test]='libcmocka-dev sqlite3 psmisc php8.2-sqlite3 universal-ctags pmccabe'
+        libsqlite3-dev libhiredis-dev libssl-dev libpq-dev libmariadb-dev php8.2-cli php8.2-dev php-parser procps'
+    [test]='libcmocka-dev sqlite3 psmisc php8.2-sqlite3 php8.2-pgsql php8.2-mysql universal-ctags pmccabe'
+    [servers]='redis-server redis-sentinel postgresql-15 mariadb-server-core mariadb-client-core pgbouncer openssl'
+    [console]='zsh bash-completion mandoc supervisor systemd'
     [lint]='clang-format clang-tidy cppcheck shellcheck'
     [valgrind]='valgrind'
     [bench]='strace sqlite3'
@@ -22,16 +24,35 @@ missing_packages() {
     done
 }
 
-# apt-get without questions; services of what is installed are not started
+# apt-get without questions; a file of /etc that is there stays as it is
 apt_quiet() {
-    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 "$@"
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold "$@"
+}
+
+# hold_services: until release_services no package starts a service, and PostgreSQL makes no cluster of its own
+POLICY=/usr/sbin/policy-rc.d
+hold_services() {
+    [ ! -e $POLICY ] || mv $POLICY $POLICY.jobqueue
+    printf '#!/bin/sh\nexit 101\n' >$POLICY
+    chmod 755 $POLICY
+    [ -e /etc/postgresql-common/createcluster.conf ] || {
+        mkdir -p /etc/postgresql-common
+        echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf
+    }
+}
+release_services() {
+    rm -f $POLICY
+    [ ! -e $POLICY.jobqueue ] || mv $POLICY.jobqueue $POLICY
 }
 
 # A fresh machine has no package lists, or ones that have gone stale.
-install_packages() {
+install_packages() (
+    trap release_services EXIT
+    trap 'exit 130' INT TERM
+    hold_services
     apt_quiet --no-install-recommends install "$@" ||
         { apt_quiet update && apt_quiet --no-install-recommends install "$@"; }
-}
+)
 
 need_packages() {
     local missing=() log=$BUILD/logs/packages.log

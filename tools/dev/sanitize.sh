@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# ./dev asan, tsan, valgrind, fuzz: the suites again, with somebody watching.
+# ./dev asan, tsan, valgrind, fuzz, chaos: the suites again, with somebody watching or shooting.
 # shellcheck shell=bash disable=SC2034 # read by the other parts
 
 # in_tree FOLDER CONFIGURE-OPTION SUITE...: the suites from a build of their own; without -Werror, since a
@@ -49,7 +49,7 @@ fuzz_one() {
     step "building the fuzz target $name" "$BUILD/logs/build-$name.log" \
         clang -g -O1 -std=c11 -D_GNU_SOURCE "$FUZZ_SANITIZERS,fuzzer" -I"$ROOT/libjobqueue" \
         -I"$ROOT/libjobqueue/include" -I"$ROOT/tests" "$ROOT/$1.c" "$BUILD/.libs/libjobqueue-core.a" \
-        $(pkg-config --libs msgpack sqlite3) -lm -o "$folder/fuzz"
+        $(make_value MSGPACK_LIBS SQLITE_LIBS REDIS_LIBS PGSQL_LIBS MYSQL_LIBS) -lm -o "$folder/fuzz"
     note "fuzzing $name for $2 s"
     (cd "$folder" && ./fuzz -max_total_time="$2" -print_final_stats=1 corpus "$ROOT/tests/fuzz/corpus/$name") >"$log" 2>&1 || {
         tail -n 40 "$log"
@@ -59,9 +59,24 @@ fuzz_one() {
     echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs, nothing found"
 }
 
+check_seconds() {
+    [[ $2 =~ ^[1-9][0-9]*$ ]] || die "$1: SECONDS is a whole number above 0, not \"$2\""
+}
+
+# The program prints its seed; JOBQUEUE_TEST_SEED repeats it.
+run_chaos() {
+    local seconds=${1:-60}
+    check_seconds chaos "$seconds"
+    build_all
+    build_target tests/process/test_chaos
+    cd "$ROOT" || return
+    exec env JOBQ_SRCDIR="$ROOT" JOBQUEUE_BIN="$BUILD/.libs/jobqueue" LD_LIBRARY_PATH="$(library_path)" \
+        JOBQUEUE_CHAOS_SECONDS="$seconds" JOBQUEUE_CHAOS_WORKERS="${JOBQUEUE_CHAOS_WORKERS:-20}" "$BUILD/tests/process/test_chaos"
+}
+
 run_fuzz() {
     local seconds=${1:-30} target failed=0
-    [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "fuzz: SECONDS is a whole number above 0, not \"$seconds\""
+    check_seconds fuzz "$seconds"
     . "$ROOT/tools/dev/suites.sh"
     FUZZ_SANITIZERS=-fsanitize=address,undefined
     BUILD=$ROOT/build/fuzz

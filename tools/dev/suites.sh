@@ -19,7 +19,7 @@ programs() {
     for program in $(words "$1"); do
         echo "# program $program"
         status=0
-        out=$(cd "$ROOT" && CMOCKA_MESSAGE_OUTPUT=TAP timeout 300 ${RUNNER:-} "$BUILD/$program" 2>&1 </dev/null) ||
+        out=$(cd "$ROOT" && CMOCKA_MESSAGE_OUTPUT=TAP timeout 600 ${RUNNER:-} "$BUILD/$program" 2>&1 </dev/null) ||
             status=$?
         printf '%s\n' "$out"
         [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" && continue
@@ -74,6 +74,8 @@ run_suites() {
     # Two runs in one folder would write the same logs.
     exec 8>"$BUILD/.suites"
     flock -n 8 || { note "another run of the suites is under way, waiting for it"; flock 8; }
+    . "$ROOT/tools/dev/servers.sh"
+    servers_for_tests
     PASSED=0 FAILED=0 SKIPPED=0
     export JOBQ_SRCDIR=$ROOT JOBQUEUE_BIN=$BUILD/.libs/jobqueue
     LD_LIBRARY_PATH=$(library_path)
@@ -90,15 +92,19 @@ suite_tools() {
     for tool in check-lists check-includes check-budgets check-arginfo; do
         check "$tool" "$ROOT/tools/$tool"
     done
-    for tool in gen-docs gen-man; do
-        check "$tool --check" "$ROOT/tools/$tool" --check
+    for tool in gen-docs gen-man gen-completion gen-lua; do
+        [ ! -x "$ROOT/tools/$tool" ] || check "$tool --check" "$ROOT/tools/$tool" --check
     done
     check "each public header compiles alone, as C and as C++" headers_alone
     check "the shared library exports jobq_… and nothing else" exports_only_public
 }
 
 suite_unit() { programs UNIT_TESTS; }
-suite_contract() { programs CONTRACT_TESTS; }
+suite_contract() {
+    local driver
+    programs CONTRACT_TESTS
+    for driver in $(built_drivers); do programs "${driver^^}_TESTS"; done
+}
 suite_process() { programs PROCESS_TESTS; }
 
 suite_console() {
@@ -122,6 +128,8 @@ suite_install() {
     check "make install" locked make -C "$BUILD" -s install prefix="$prefix"
     check "the installed program runs" env LD_LIBRARY_PATH="$prefix/lib" "$prefix/bin/jobqueue" version
     check "a program builds with pkg-config" build_with_pkg_config "$prefix"
+    check "the completions of bash and zsh are installed" test -e "$prefix/share/bash-completion/completions/jobqueue" -a \
+        -e "$prefix/share/zsh/site-functions/_jobqueue"
     check "the soname is libjobqueue.so.0" test -e "$prefix/lib/libjobqueue.so.0"
 }
 
