@@ -320,6 +320,21 @@ zend_result php_jobq_output_apply(php_jobq_worker *worker, zval *output);
 void php_jobq_output_release(php_jobq_worker *worker);
 void php_jobq_output_reopen(void);
 
+/* ---- lists.c --------------------------------------------------------------------------------- */
+
+/* The i-th counter of an object; its name is set, or left alone behind the last one. */
+typedef int64_t (*php_jobq_counter)(const void *of, size_t i, const char **name);
+void php_jobq_counters(zval *out, php_jobq_counter next, const void *of);
+
+typedef struct {
+    const char *key, *value;
+    size_t key_n, value_n;
+} php_jobq_pair;
+
+/* next: false behind the last pair. */
+void php_jobq_context(zval *out, bool (*next)(const void *of, size_t i, php_jobq_pair *pair),
+                      const void *of);
+
 /* ---- run.c ----------------------------------------------------------------------------------- */
 
 /* Exit code, or -1 with an exception pending. In a child it does not return. output: of this run,

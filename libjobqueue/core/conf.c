@@ -67,7 +67,12 @@ static const jobq__option *find_row(const char *snake)
     return NULL;
 }
 
-static const char *next_name(void *payload, size_t i)
+bool jobq__conf_is_option(const char *snake)
+{
+    return find_row(snake) != NULL;
+}
+
+const char *jobq__conf_next_name(void *payload, size_t i)
 {
     const jobq_conf *conf = payload;
 
@@ -80,7 +85,7 @@ static const char *next_name(void *payload, size_t i)
 static int refuse_unknown(jobq_conf *conf, const char *name, const char *snake)
 {
     char spelled[NAME_SIZE];
-    const char *near = jobq__str_nearest(snake, next_name, conf);
+    const char *near = jobq__str_nearest(snake, jobq__conf_next_name, conf);
 
     if (!near)
         return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name), "unknown option \"%.64s\"",

@@ -205,14 +205,29 @@ void jobq_job_set_error(jobq_job *job, const char *class_name, size_t class_n, c
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+/* 0, or what became of the job before; `code` is for one that was settled. */
+static int check_open(const jobq_job *job, int code)
+{
+    if (job->refused)
+        return jobq__error_set_subject(
+            JOBQ_ELEASE, job->id, strlen(job->id),
+            "the lease of job \"%s\" is lost; it could not be settled (%s)", job->id,
+            jobq_ending_word(job->ending));
+    if (job->settled)
+        return jobq__error_set(code, "job \"%s\" is settled already (%s)", job->id,
+                               jobq_ending_word(job->ending));
+    return 0;
+}
+
 static int check_end(const jobq_job *job, jobq_ending ending, int64_t delay_ms)
 {
+    int rc;
+
     if (!job || !job->ops)
         return jobq__error_set(JOBQ_EINVAL,
                                "this job cannot be settled: it is only shown by an event");
-    if (job->settled)
-        return jobq__error_set(JOBQ_EINVAL, "job \"%s\" is settled already (%s)", job->id,
-                               jobq_ending_word(job->ending));
+    if ((rc = check_open(job, JOBQ_EINVAL)) < 0)
+        return rc;
     if ((unsigned)ending >= JOBQ_ENDINGS)
         return jobq__error_set(JOBQ_EINVAL, "ending must be one of JOBQ_ENDED_*, got %d",
                                (int)ending);
@@ -233,6 +248,7 @@ int jobq_job_settle(jobq_job *job, jobq_ending ending, int64_t delay_ms)
     rc = job->ops->settle(job, ending, delay_ms);
     if (rc == 0 || rc == JOBQ_ELEASE) { /* anything else may be tried again */
         job->settled = true;
+        job->refused = rc == JOBQ_ELEASE;
         job->ending = ending;
     }
     return rc;
@@ -260,13 +276,13 @@ int jobq_job_fail(jobq_job *job)
 
 int jobq_job_extend(jobq_job *job)
 {
+    int rc;
+
     jobq__error_clear();
     if (!job || !job->ops)
         return jobq__error_set(JOBQ_EINVAL, "this job has no lease: it is only shown by an event");
-    if (job->settled)
-        return jobq__error_set(JOBQ_ELEASE, "job \"%s\" is settled already (%s)", job->id,
-                               jobq_ending_word(job->ending));
-    return job->ops->extend(job);
+    rc = check_open(job, JOBQ_ELEASE);
+    return rc < 0 ? rc : job->ops->extend(job);
 }
 
 bool jobq_job_is_cancelled(const jobq_job *job)

@@ -41,7 +41,8 @@ struct jobq_job {
     int64_t started_mono_ms; /* the handler's start, 0 = not yet */
     jobq__fault fault;       /* set_error: points into fault_arena */
     jobq__arena fault_arena;
-    bool settled;
+    bool settled; /* over: as `ending` says ... */
+    bool refused; /* ... or because its lease was lost, and nothing was changed */
     jobq_ending ending;
 };
 

@@ -96,6 +96,28 @@ int jobq__loan_answer(const jobq_job *job, int result)
     return 0;
 }
 
+/* What the store said of a settlement, as the caller's error: about this job, and honest about a
+ * refusal that may only mean that the try before was stored after all (rule K2). */
+static int word_end(jobq__loan *l, int rc, int result)
+{
+    const jobq_job *job = &l->job;
+    struct jobq_error error;
+
+    if (rc == 0 && result == JOBQ_ELEASE && l->tried) {
+        l->lost = true;
+        return jobq__error_set_subject(JOBQ_EUNKNOWN, job->id, strlen(job->id),
+                                       "the result of job \"%s\" may or may not have been stored: "
+                                       "its lease is over",
+                                       job->id);
+    }
+    if (rc == 0)
+        return jobq__loan_answer(job, result);
+    l->tried = l->tried || jobq__queue_is_doubtful(rc);
+    jobq__error_save(&error);
+    memcpy(error.subject, job->id, strlen(job->id) + 1);
+    return jobq__error_restore(&error);
+}
+
 /* The record is free again: it becomes the spare, or goes. */
 static void return_record(jobq__loan *l)
 {
@@ -129,8 +151,7 @@ static int settle_loan(jobq_job *job, jobq_ending ending, int64_t delay_ms)
     jobq__loan_record(l, l->worker, ending, &s);
     x.out = &l->queue->batch;
     rc = jobq__store_exchange(l->queue->store, &x);
-    if (rc == 0)
-        rc = jobq__loan_answer(job, s.result);
+    rc = word_end(l, rc, s.result);
     jobq__queue_note(l->queue, rc);
     if (rc == 0) {
         count_end(l->queue, ending, &verdict);

@@ -15,6 +15,7 @@ typedef struct {
     char worker[JOBQ__WORKER_ID_SIZE];
     int64_t lease_ms, until_mono_ms;
     bool lost;
+    bool tried; /* a settlement was sent whose answer is lost */
     jobq__buf error, entry;
 } jobq__loan;
 

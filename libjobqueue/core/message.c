@@ -316,5 +316,6 @@ int jobq__message_prepare(jobq_message *m, const char *queue, int64_t max_payloa
         return rc;
     name_it(m);
     item->id = jobq__slice_text(m->id);
+    item->fresh_id = m->options->s.id == NULL;
     return 0;
 }

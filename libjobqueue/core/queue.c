@@ -121,6 +121,11 @@ int jobq__queue_note(jobq_queue *queue, int rc)
     return rc;
 }
 
+bool jobq__queue_is_doubtful(int rc)
+{
+    return rc == JOBQ_EUNKNOWN || rc == JOBQ_EIO || rc == JOBQ_ETIMEOUT || rc == JOBQ_EPROTO;
+}
+
 int64_t jobq_queue_counter(const jobq_queue *queue, size_t i, const char **name_out)
 {
     if (name_out)

@@ -48,12 +48,17 @@ struct jobq_queue {
     jobq_push *items; /* scratch of push_many */
     size_t item_room;
     jobq__spare spare;
+    /* reserve: a record whose last exchange may have taken a job that never arrived; "" = none */
+    char doubtful[JOBQ__WORKER_ID_SIZE];
     int64_t maintain_at_mono_ms;    /* reserve: when maintenance is due next */
     int64_t take_back_from_mono_ms; /* reserve: leave expired workers alone until then */
 };
 
 /* Gives up the spare record, if there is one of this process. Never fails in a way that matters. */
 void jobq__queue_leave_spare(jobq_queue *queue);
+
+/* After that code the store may have done what it was asked: its answer is lost. */
+bool jobq__queue_is_doubtful(int rc);
 
 /* Checks of rule A1; each returns 0 or JOBQ_EINVAL with the thing named. */
 int jobq__check_name(const char *p, size_t n);

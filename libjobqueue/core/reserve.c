@@ -46,6 +46,45 @@ static int have_spare(jobq_queue *queue, int64_t lease_ms)
     return 0;
 }
 
+/* ---- answers that were lost (rule K2) -------------------------------------------------------- */
+
+/* The spare record may hold a job that nobody has. It is kept alive no more, and asked for it as
+ * soon as the store answers. */
+static void doubt_spare(jobq_queue *queue)
+{
+    memcpy(queue->doubtful, queue->spare.id, sizeof(queue->doubtful));
+    queue->spare.id[0] = '\0';
+}
+
+/* Gives back what the doubtful record holds: it is in nobody's hands. */
+static int clear_doubt(jobq_queue *queue, int64_t lease_ms)
+{
+    jobq_settlement s[8];
+    jobq_exchange x = {
+        .worker = jobq__slice_text(queue->doubtful), .lease_ms = lease_ms, .settle = s};
+    int rc;
+
+    if (!queue->doubtful[0])
+        return 0;
+    jobq__batch_reset(&queue->batch);
+    rc = jobq__store_held(queue->store, x.worker, &queue->batch);
+    for (const jobq_record *record = queue->batch.first;
+         rc == 0 && record && x.settle_count < sizeof(s) / sizeof(s[0]); record = record->next)
+        s[x.settle_count++] = (jobq_settlement){.token = record->token,
+                                                .id = record->id,
+                                                .queue = record->queue,
+                                                .op = JOBQ_OP_GIVE_BACK,
+                                                .counters = record->counters};
+    if (rc == 0 && x.settle_count)
+        rc = jobq__store_exchange(queue->store, &x);
+    if (rc < 0)
+        return jobq__queue_note(queue, rc);
+    queue->counters[JOBQ__COUNT_GIVEN_BACK] += (int64_t)x.settle_count;
+    jobq__store_leave(queue->store, x.worker); /* only tidier: it lapses by itself */
+    queue->doubtful[0] = '\0';
+    return 0;
+}
+
 /* ---- maintenance ----------------------------------------------------------------------------- */
 
 static int maintain(jobq_queue *queue)
@@ -101,11 +140,15 @@ static int take_next(taking *t)
     t->now_ms = x.now_ms;
     if (rc < 0) { /* after trouble everybody renews before anybody takes back (rule C5) */
         queue->take_back_from_mono_ms = jobq__clock_mono_ms() + t->lease_ms;
+        if (jobq__queue_is_doubtful(rc))
+            doubt_spare(queue);
         return rc;
     }
     if (!queue->batch.first)
         return 0;
     rc = jobq__job_fill(&t->l->job, queue->batch.first, NULL, NULL, x.now_ms);
+    if (rc < 0)
+        doubt_spare(queue);
     return rc < 0 ? rc : 1;
 }
 
@@ -180,6 +223,8 @@ static int turn_away(taking *t, const jobq__verdict *verdict, jobq_ending ending
     rc = jobq__queue_note(t->queue, jobq__store_exchange(t->queue->store, &x));
     if (rc == 0 && verdict->op == JOBQ_OP_DEAD)
         t->queue->counters[JOBQ__COUNT_DEAD]++;
+    if (rc < 0) /* not handed out, and perhaps not settled */
+        doubt_spare(t->queue);
     return rc; /* a refused token means that somebody else has it now */
 }
 
@@ -207,8 +252,9 @@ static int take(taking *t)
 static int reserve(taking *t)
 {
     bool maintained = jobq__clock_mono_ms() >= t->queue->maintain_at_mono_ms;
-    int rc = maintained ? maintain(t->queue) : 0;
+    int rc = clear_doubt(t->queue, t->lease_ms);
 
+    rc = rc == 0 && maintained ? maintain(t->queue) : rc;
     rc = rc < 0 ? rc : take(t);
     if (rc != 0 || maintained || t->next_due_ms == 0 || t->next_due_ms > t->now_ms)
         return rc;

@@ -73,6 +73,10 @@ bool jobq__conf_given_at(const jobq_conf *conf, size_t offset);
 jobq_conf *jobq__conf_copy(const jobq_conf *conf);
 /* Sets the defaults of every row. */
 void jobq__settings_default(jobq__settings *s);
+/* For those who have more options than the table: is it one, of whatever scope; the i-th of the
+ * conf's scope (for jobq__str_nearest). */
+bool jobq__conf_is_option(const char *snake);
+const char *jobq__conf_next_name(void *conf, size_t i);
 /* How the conf's front end spells that option ("maxTime", "--max-time"). */
 const char *jobq__conf_spell(const jobq_conf *conf, const char *snake, char *out, size_t size);
 

@@ -6,7 +6,9 @@
  */
 #include "driver/driver.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "driver/store.h"
 #include "util/alloc.h"
@@ -38,6 +40,20 @@ void jobq__store_free(jobq__store *store)
     jobq__free(store);
 }
 
+/* Before anything is connected to: a file that is not there is never a passing trouble. */
+static int check_files(const jobq__store *store)
+{
+    const jobq_driver_config *config = &store->config;
+    const char *const files[] = {config->ca, config->cert, config->key};
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (files[i] && access(files[i], R_OK) != 0)
+            return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, store->driver->name, errno,
+                                          "%s: cannot read %s: %s", store->driver->name, files[i],
+                                          strerror(errno));
+    return 0;
+}
+
 static int open_handle(jobq__store *store)
 {
     int rc;
@@ -45,7 +61,8 @@ static int open_handle(jobq__store *store)
     if (store->handle && store->stamp == jobq__process_stamp())
         return 0;
     jobq__store_disconnect(store);
-    rc = store->driver->open(&store->config, &store->handle);
+    rc = check_files(store);
+    rc = rc ? rc : store->driver->open(&store->config, &store->handle);
     if (rc < 0)
         return rc;
     store->stamp = jobq__process_stamp();
@@ -142,10 +159,14 @@ static int exchange_part(jobq__store *store, jobq_exchange *x, jobq_settlement *
     part.settle_count = n;
     part.want = want;
     part.queue_count = want ? x->queue_count : 0;
+    part.exhausted = false;
     rc = store->driver->exchange(store->handle, &part);
     x->now_ms = part.now_ms;
     x->next_due_ms = part.next_due_ms;
     x->settled = part.settled;
+    x->exhausted = part.exhausted;
+    for (size_t i = 0; rc < 0 && !part.settled && i < n; i++)
+        settle[i].result = JOBQ__UNANSWERED;
     return rc;
 }
 
@@ -201,23 +222,31 @@ static int check_exchange(const jobq_exchange *x)
     return rc;
 }
 
+static bool is_answered(const jobq_exchange *x)
+{
+    for (size_t i = 0; i < x->settle_count; i++)
+        if (x->settle[i].result == JOBQ__UNANSWERED)
+            return false;
+    return true;
+}
+
 int jobq__store_exchange(jobq__store *store, jobq_exchange *x)
 {
     size_t max = store->driver->max_batch, done = 0, left, want;
     int rc = check_exchange(x);
 
-    x->settled = x->settle_count == 0;
+    for (size_t i = 0; i < x->settle_count; i++)
+        x->settle[i].result = JOBQ__UNANSWERED;
     if (rc == 0)
         rc = ready(store);
     for (; rc == 0 && x->settle_count - done > max; done += max)
         rc = settle_part(store, x, x->settle + done, max, 0);
-    if (rc < 0) {
-        x->settled = false;
-        return rc;
-    }
     left = x->settle_count - done;
-    want = x->queue_count == 0 || left == max ? 0 : x->want < max - left ? x->want : max - left;
-    return settle_part(store, x, x->settle + done, left, want);
+    want = x->queue_count == 0 || left >= max ? 0 : x->want < max - left ? x->want : max - left;
+    if (rc == 0)
+        rc = settle_part(store, x, x->settle + done, left, want);
+    x->settled = rc == 0 || is_answered(x);
+    return rc;
 }
 
 /* ---- the rest passes through ----------------------------------------------------------------- */

@@ -41,6 +41,9 @@ const char *jobq__store_file(const jobq__store *store);
 int jobq__store_schema(jobq__store *store);
 /* Failed: the items it befell have the code as their result; parts sent before are stored. */
 int jobq__store_push(jobq__store *store, jobq_push *items, size_t n);
+/* Failed: settlements that were durable before have their answer, the others
+ * JOBQ__UNANSWERED; x->settled says that there are none of these. */
+enum { JOBQ__UNANSWERED = 1 };
 int jobq__store_exchange(jobq__store *store, jobq_exchange *x);
 int jobq__store_renew(jobq__store *store, jobq_renewal *r);
 int jobq__store_leave(jobq__store *store, jobq_slice worker);

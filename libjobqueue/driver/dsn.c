@@ -231,7 +231,10 @@ int jobq__dsn_parse(const char *dsn, jobq__arena *arena, jobq_driver_config *con
     if (!made.scheme)
         return jobq__error_nomem();
     if (!split_port(&parts, &made.port))
-        return refuse(made.scheme, "has a bad port (allowed: 1 to 65535)");
+        return refuse(made.scheme, strchr(parts.host + parts.host_n, '@')
+                                       ? "has a bad port, or a password that is not "
+                                         "percent-encoded (/ is written %2F, ? is %3F)"
+                                       : "has a bad port (allowed: 1 to 65535)");
     rc = decode_parts(&parts, made.scheme, arena, &made);
     if (rc == 0)
         rc = read_query(parts.query, made.scheme, arena, option, payload);

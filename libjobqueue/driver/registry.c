@@ -81,6 +81,23 @@ static const char *next_scheme(void *payload, size_t i)
     return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
 }
 
+/* What other libraries call them: too far off, or nearer to a wrong one. */
+static const struct {
+    const char *word, *scheme;
+} foreign[] = {
+    {"pgsql", "postgresql"}, {"pdo-pgsql", "postgresql"}, {"psql", "postgresql"},
+    {"pg", "postgresql"},    {"pdo-mysql", "mysql"},      {"valkey", "redis"},
+    {"valkeys", "rediss"},   {"unix", "redis+unix"},
+};
+
+static const char *find_near(const char *word)
+{
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (strcmp(foreign[i].word, word) == 0)
+            return foreign[i].scheme;
+    return jobq__str_nearest(word, next_scheme, NULL);
+}
+
 static void list_built(char *out, size_t size)
 {
     size_t used = 0;
@@ -102,7 +119,7 @@ static int refuse_scheme(const char *scheme, size_t n)
                                           "found no %s (built in: %s)",
                                           known[i].name, known[i].needs, built);
     snprintf(word, sizeof(word), "%.*s", (int)(n < 60 ? n : 60), scheme);
-    near = jobq__str_nearest(word, next_scheme, NULL);
+    near = find_near(word);
     if (near)
         return jobq__error_set_driver(
             JOBQ_ECONF, JOBQ__FATAL, NULL, 0,

@@ -91,17 +91,45 @@ static int take_extra(struct query *query, const char *name, const char *value)
     return 0;
 }
 
+/* The names that a misspelled one may have meant: ours, then the driver's own. */
+static const char *next_option(void *payload, size_t i)
+{
+    const struct query *query = payload;
+    const char *const *own = query->store->driver->own, *name;
+    size_t ours = 0;
+
+    while ((name = jobq__conf_next_name(query->conf, ours)) != NULL)
+        if (ours++ == i)
+            return name;
+    for (i -= ours; own && *own && i > 0; i--)
+        own++;
+    return own ? *own : NULL;
+}
+
+/* The driver's own words are compared, too. */
+static int refuse_name(struct query *query, const char *name)
+{
+    const char *near = jobq__str_nearest(name, next_option, query);
+
+    if (!near)
+        return jobq__error_code();
+    return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name),
+                                   "unknown option \"%.64s\", did you mean \"%s\"?", name, near);
+}
+
 /* Ours come first: what both know under one name (connect_timeout) is ours. */
 static int take_option(void *payload, const char *name, const char *value, size_t n)
 {
     struct query *query = payload;
     const jobq_driver *driver = query->store->driver;
 
-    if (driver->takes && driver->takes(name) && jobq_conf_check(query->conf, name) < 0) {
+    if (jobq_conf_check(query->conf, name) == 0)
+        return jobq_conf_set(query->conf, name, value, n);
+    if (driver->takes && driver->takes(name)) {
         jobq__error_clear();
         return take_extra(query, name, value);
     }
-    return jobq_conf_set(query->conf, name, value, n);
+    return jobq__conf_is_option(name) ? jobq__error_code() : refuse_name(query, name);
 }
 
 /* Options that were given win over those of the query string. */
@@ -223,6 +251,20 @@ static int resolve_file(jobq__store *store)
     return full ? 0 : jobq__error_nomem();
 }
 
+/* A server's address stands behind "//". Without it a password would be taken for the database's
+ * name, and shown with it. */
+static int check_form(const jobq__store *store)
+{
+    const jobq_driver_config *config = &store->config;
+
+    if (!(store->driver->features & JOBQ_FEATURE_SHARED) ||
+        (store->driver->features & JOBQ_FEATURE_FILE) || config->host.p)
+        return 0;
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, store->driver->name, 0,
+                                  "the %s dsn lacks \"//\": write %s://HOST/...", config->scheme,
+                                  config->scheme);
+}
+
 static int set_up(jobq__store *store, const char *dsn, jobq_conf *conf, jobq_conf *query)
 {
     const char *given = NULL;
@@ -238,7 +280,8 @@ static int set_up(jobq__store *store, const char *dsn, jobq_conf *conf, jobq_con
     store->driver = jobq__driver_find(store->config.scheme, strlen(store->config.scheme));
     if (!store->driver)
         return jobq__error_code();
-    rc = read_dsn(store, given, conf, query);
+    rc = check_form(store);
+    rc = rc ? rc : read_dsn(store, given, conf, query);
     if (rc < 0)
         return rc;
     rc = read_conf(store, conf);

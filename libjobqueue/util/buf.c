@@ -10,7 +10,8 @@
 
 #include "util/alloc.h"
 
-enum { ARENA_CHUNK = 16 * 1024 };
+/* An arena begins small: a producer has one in each of its many messages. */
+enum { ARENA_FIRST = 512, ARENA_CHUNK = 16 * 1024 };
 
 bool jobq__buf_reserve(jobq__buf *b, size_t more)
 {
@@ -95,9 +96,12 @@ struct jobq__arena_chunk {
 
 static jobq__arena_chunk *add_chunk(jobq__arena *a, size_t n)
 {
-    size_t size = n > ARENA_CHUNK ? n : ARENA_CHUNK;
-    jobq__arena_chunk *chunk = jobq__alloc(sizeof(*chunk) + size);
+    size_t size = a->chunks ? a->chunks->size * 4 : ARENA_FIRST;
+    jobq__arena_chunk *chunk;
 
+    size = size > ARENA_CHUNK ? ARENA_CHUNK : size;
+    size = size < n ? n : size;
+    chunk = jobq__alloc(sizeof(*chunk) + size);
     if (!chunk)
         return NULL;
     chunk->used = 0;
@@ -136,22 +140,23 @@ void *jobq__arena_copy(jobq__arena *a, const void *p, size_t n)
 
 void jobq__arena_reset(jobq__arena *a)
 {
-    jobq__arena_chunk *keep = NULL;
+    jobq__arena_chunk *keep = NULL, *next;
 
-    while (a->chunks) {
-        jobq__arena_chunk *chunk = a->chunks;
+    for (jobq__arena_chunk *chunk = a->chunks; chunk; chunk = next) {
+        jobq__arena_chunk *drop = chunk;
 
-        a->chunks = chunk->next;
-        if (!keep && chunk->size == ARENA_CHUNK)
+        next = chunk->next;
+        if (chunk->size <= ARENA_CHUNK && (!keep || chunk->size > keep->size)) {
+            drop = keep;
             keep = chunk;
-        else
-            jobq__free(chunk);
+        }
+        jobq__free(drop);
     }
     if (keep) {
         keep->next = NULL;
         keep->used = 0;
-        a->chunks = keep;
     }
+    a->chunks = keep;
 }
 
 void jobq__arena_free(jobq__arena *a)

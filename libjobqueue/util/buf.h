@@ -30,7 +30,7 @@ typedef struct {
 
 void *jobq__arena_alloc(jobq__arena *a, size_t n); /* 16-byte aligned, zeroed; NULL: no memory */
 void *jobq__arena_copy(jobq__arena *a, const void *p, size_t n); /* NUL added behind */
-void jobq__arena_reset(jobq__arena *a);                          /* keeps one ordinary chunk */
+void jobq__arena_reset(jobq__arena *a);                          /* keeps the largest small chunk */
 void jobq__arena_free(jobq__arena *a);
 
 #endif

@@ -10,9 +10,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Whoever started us without a standard descriptor must not find our pipe under its number. */
+static int move_up(int *fd)
+{
+    int higher;
+
+    if (*fd > STDERR_FILENO)
+        return 0;
+    higher = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (higher < 0)
+        return -1;
+    close(*fd);
+    *fd = higher;
+    return 0;
+}
+
 int jobq__fd_pipe(int fds_out[2])
 {
-    return pipe2(fds_out, O_CLOEXEC | O_NONBLOCK);
+    int problem;
+
+    if (pipe2(fds_out, O_CLOEXEC | O_NONBLOCK) != 0)
+        return -1;
+    if (move_up(&fds_out[0]) == 0 && move_up(&fds_out[1]) == 0)
+        return 0;
+    problem = errno;
+    close(fds_out[0]);
+    close(fds_out[1]);
+    errno = problem;
+    return -1;
 }
 
 void jobq__fd_ring(int fd)

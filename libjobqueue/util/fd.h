@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A pipe, both ends non-blocking and close-on-exec; 0 or -1 with errno. */
+/* A pipe, both ends non-blocking, close-on-exec and above 2; 0 or -1 with errno. */
 int jobq__fd_pipe(int fds_out[2]);
 /* Rings a doorbell pipe: one byte, EAGAIN is as good. */
 void jobq__fd_ring(int fd);

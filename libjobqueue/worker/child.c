@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -272,6 +273,14 @@ static void replace_stdin(void)
     }
 }
 
+/* Text that the handler leaves to stdio must not wait for a full buffer that a kill throws away.
+ * What the application made unbuffered stays so. */
+static void set_line_buffering(void)
+{
+    if (__fbufsize(stdout) != 1)
+        setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
 static void part_from_parent(jobq_worker *worker, uint32_t slot)
 {
     setpgid(0, 0);
@@ -282,6 +291,7 @@ static void part_from_parent(jobq_worker *worker, uint32_t slot)
     close(worker->shared.dispatcher_bell[0]);
     jobq__shared_narrow(&worker->shared, slot);
     replace_stdin();
+    set_line_buffering();
     raise_oom_score();
 }
 

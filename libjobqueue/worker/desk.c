@@ -281,7 +281,7 @@ int64_t jobq__desk_call_budget(const jobq__desk *desk)
 {
     const jobq__settings *connection = &desk->worker->queue->conf->s;
 
-    return 2 * connection->read_timeout_ms + 20000;
+    return 2 * (connection->read_timeout_ms + connection->connect_timeout_ms) + 20000;
 }
 
 void jobq__desk_beat(jobq__desk *desk, int64_t budget_ms)
@@ -344,6 +344,7 @@ void jobq__desk_situation(jobq__desk *desk)
     s->jobs_run = atomic_load(&desk->words->jobs_run) + desk->ran;
     s->jobs_out = (int64_t)desk->out;
     s->held = (int64_t)desk->held.count;
+    s->in_doubt = desk->ask_held;
     s->unsettled = (int64_t)desk->ended.count;
     s->results = s->reserve_failures > 0 ? count_results(desk) : s->unsettled;
     if (!is_resting(s))

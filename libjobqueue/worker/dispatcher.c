@@ -30,6 +30,7 @@ typedef struct {
     uint32_t stop_seen, paused_seen;
     /* readable when the bell rings or the master dies; -1 = there is no such thing here */
     int alarm_fd;
+    const int *relay; /* to the master, see jobq__dispatcher_main */
 } dispatcher;
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -43,12 +44,17 @@ static void close_range_of(unsigned first, unsigned last)
 }
 
 /* Everything the application had open: a dispatcher must not keep its sockets and files alive. */
-static void close_others(const jobq_worker *worker)
+static void close_others(const jobq_worker *worker, const int relay[4])
 {
     const jobq__shared *shared = &worker->shared;
-    const int keep[] = {shared->dispatcher_bell[0], shared->dispatcher_bell[1],
+    const int keep[] = {shared->dispatcher_bell[0],
+                        shared->dispatcher_bell[1],
                         shared->master_bell[1],
-                        worker->sink.kind == JOBQ__SINK_FD ? worker->sink.fd : -1};
+                        worker->sink.kind == JOBQ__SINK_FD ? worker->sink.fd : -1,
+                        relay[0],
+                        relay[1],
+                        relay[2],
+                        relay[3]};
     const int count = (int)(sizeof(keep) / sizeof(keep[0]));
     unsigned from = 3;
 
@@ -81,14 +87,15 @@ static int make_seats(jobq__desk *desk)
     return 0;
 }
 
-static jobq__desk *begin(jobq_worker *worker, bool again)
+static jobq__desk *begin(jobq_worker *worker, bool again, const int relay[4])
 {
     jobq__desk *desk = NULL;
 
-    close_others(worker);
+    close_others(worker, relay);
     if (jobq__desk_new(worker, worker->shared.handouts, worker->shared.handout_count, &desk) < 0 ||
         make_seats(desk) < 0 || jobq__observer_new(worker, &desk->observer) < 0)
         _exit(1); /* no memory: the master starts another */
+    jobq__observer_relay(desk->observer, relay);
     if (again)
         jobq__results_take_over(desk);
     return desk;
@@ -133,6 +140,7 @@ static void look_for_parent(dispatcher *d)
     desk->master_died = true;
     d->orphaned_ms = desk->now_ms;
     jobq__words_stop(desk->words, JOBQ__HARD, JOBQ__STOP_SIGNAL, 0);
+    jobq__observer_unrelay(desk->observer, d->relay);
     jobq__observer_error(desk->observer,
                          "the worker's main process died; settling what is finished");
 }
@@ -207,7 +215,8 @@ static void publish(const jobq__desk *desk)
 {
     bool ready = is_serving(desk) && desk->renewed && desk->s.reserve_failures == 0;
 
-    jobq__ready_set(desk->worker, ready);
+    if (jobq__ready_set(desk->worker, ready) && ready)
+        jobq__fd_ring(desk->worker->shared.master_bell[1]); /* it may have to be passed on */
     atomic_store_explicit(&desk->words->out, (uint32_t)desk->out, memory_order_relaxed);
 }
 
@@ -338,11 +347,11 @@ static void finish(jobq__desk *desk)
     jobq__fd_ring(desk->worker->shared.master_bell[1]);
 }
 
-_Noreturn void jobq__dispatcher_main(jobq_worker *worker, bool again)
+_Noreturn void jobq__dispatcher_main(jobq_worker *worker, bool again, const int relay[4])
 {
-    dispatcher d = {.parent = worker->master_pid};
+    dispatcher d = {.parent = worker->master_pid, .relay = relay};
 
-    d.desk = begin(worker, again);
+    d.desk = begin(worker, again, relay);
     d.parent_seen_ms = d.desk->now_ms;
     d.alarm_fd = make_alarm(&worker->shared, d.parent);
     while (!run_round(&d))

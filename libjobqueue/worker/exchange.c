@@ -91,7 +91,8 @@ static size_t build_settlements(jobq__desk *desk)
     return n;
 }
 
-/* Is something back on the queue that could be reserved at once? */
+/* Is something back on the queue that could be reserved at once? What has no answer waits for the
+ * next exchange. */
 static bool answer_all(jobq__desk *desk, size_t n)
 {
     bool back = false;
@@ -99,6 +100,8 @@ static bool answer_all(jobq__desk *desk, size_t n)
     for (size_t i = 0; i < n; i++) {
         const jobq_settlement *settlement = &desk->settlements[i];
 
+        if (settlement->result == JOBQ__UNANSWERED)
+            continue;
         desk->settling[i]->status = settlement->result;
         back = back || settlement->op == JOBQ_OP_GIVE_BACK ||
                (settlement->op == JOBQ_OP_BACK && settlement->delay_ms <= 0);
@@ -150,10 +153,13 @@ static int fail_exchange(jobq__desk *desk, jobq_exchange *x, jobq__parcel *parce
 {
     jobq__desk_return_parcel(desk, parcel);
     jobq__desk_fail(desk, rc);
-    if (x->settled)
-        answer_all(desk, x->settle_count);
-    for (size_t i = 0; !x->settled && !is_outcome_known(rc) && i < x->settle_count; i++)
-        desk->settling[i]->tried = true;
+    if (x->want > 0 &&
+        rc == JOBQ_ETIMEOUT) /* a reservation may have been carried out all the same */
+        desk->ask_held = true;
+    for (size_t i = 0; !is_outcome_known(rc) && i < x->settle_count; i++)
+        if (desk->settlements[i].result == JOBQ__UNANSWERED)
+            desk->settling[i]->tried = true;
+    answer_all(desk, x->settle_count);
     return rc;
 }
 
@@ -176,7 +182,7 @@ int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back)
     back = answer_all(desk, x.settle_count);
     got = accept_all(desk, parcel);
     if (x.want > 0) {
-        desk->s.store_empty = got == 0;
+        desk->s.store_empty = got == 0 || x.exhausted;
         desk->s.woken = false;
     }
     if (back) /* also when nothing was asked for: what went back is ready again */

@@ -4,256 +4,19 @@
  * one job at a time, for debuggers, tests and `memory:`. The lease covers the job's time limit
  * (rule G8); time limits and hard stops are exceptions only, asked for by a timer's signal.
  */
+#include "worker/inline.h"
+
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "util/clock.h"
 #include "util/error.h"
-#include "worker/desk.h"
 #include "worker/memory.h"
 
-enum { TICKETS = 4, REMIND_MS = 500, EXIT_MEMORY = 12 };
+enum { EXIT_MEMORY = 12 };
 
-struct jobq__inline {
-    jobq__desk *desk;
-    jobq__handout handouts[TICKETS];
-    jobq__ticket *current; /* given to the caller, not yet settled */
-    int64_t started_us, deadline_ms, drain_at_ms;
-    int stop_signals;
-    bool told_timeout, told_stop;
-    bool has_timer;
-    timer_t timer;
-    jobq_event event;
-    jobq_job event_job;
-};
-
-/* ---- signals and the timer ------------------------------------------------------------------- */
-
-static void set_timer(struct jobq__inline *inl, int64_t at_ms)
-{
-    int64_t left = at_ms - jobq__clock_mono_ms();
-    struct itimerspec spec = {.it_interval = {.tv_nsec = REMIND_MS * 1000000L}};
-
-    if (!inl->has_timer)
-        return;
-    if (at_ms == 0)
-        memset(&spec, 0, sizeof(spec));
-    else if (left > 0)
-        spec.it_value = (struct timespec){left / 1000, left % 1000 * 1000000L};
-    else
-        spec.it_value.tv_nsec = 1;
-    timer_settime(inl->timer, 0, &spec, NULL);
-}
-
-/* The next moment the handler is to be interrupted, 0 = none. */
-static int64_t next_interrupt(const struct jobq__inline *inl)
-{
-    int64_t timeout = inl->told_timeout ? 0 : inl->deadline_ms,
-            drain = inl->told_stop ? 0 : inl->drain_at_ms;
-
-    if (!inl->current)
-        return 0;
-    return timeout && drain ? (timeout < drain ? timeout : drain) : timeout ? timeout : drain;
-}
-
-static void begin_drain(struct jobq__inline *inl)
-{
-    int64_t drain_ms = inl->desk->settings->drain_ms;
-
-    if (drain_ms > 0 && inl->drain_at_ms == 0) {
-        inl->drain_at_ms = jobq__clock_mono_ms() + drain_ms;
-        set_timer(inl, next_interrupt(inl));
-    }
-}
-
-static void ask_to_stop(struct jobq__inline *inl, int number)
-{
-    bool again = inl->stop_signals++ > 0 && (number == SIGTERM || number == SIGINT);
-
-    jobq__words_stop(inl->desk->words, again ? JOBQ__HARD : JOBQ__DRAIN, JOBQ__STOP_SIGNAL, 0);
-    begin_drain(inl);
-}
-
-static void dump(const struct jobq__inline *inl)
-{
-    jobq__desk *desk = inl->desk;
-    const jobq__handout *handout = inl->current ? inl->current->handout : NULL;
-
-    if (handout)
-        jobq__observer_note(desk->observer, "runs %s %s for %.1f s; %lld jobs before",
-                            handout->name, handout->id,
-                            (double)(jobq__clock_mono_us() - inl->started_us) / 1e6,
-                            (long long)atomic_load(&desk->words->jobs_run));
-    else
-        jobq__observer_note(desk->observer, "idle; %lld jobs so far",
-                            (long long)atomic_load(&desk->words->jobs_run));
-}
-
-static void take_signals(struct jobq__inline *inl)
-{
-    int number;
-
-    while ((number = jobq__signals_next()) != 0) {
-        if (number == SIGUSR1)
-            dump(inl);
-        else if (number == SIGUSR2 || number == SIGCONT)
-            atomic_store(&inl->desk->words->paused, number == SIGUSR2);
-        else if (number == SIGTERM || number == SIGINT || number == SIGQUIT || number == SIGHUP)
-            ask_to_stop(inl, number);
-    }
-}
-
-/* ---- the job in hand ------------------------------------------------------------------------- */
-
-/* Long enough for the handler's time limit; without one the handler calls extend. */
-static int64_t lease_for(const jobq__desk *desk, const jobq__policy *policy)
-{
-    return policy->timeout_ms > 0
-               ? policy->timeout_ms + policy->timeout_grace_ms + desk->settings->lease_ms
-               : desk->settings->lease_ms;
-}
-
-static void keep_fault(jobq__ticket *ticket, const jobq_job *job)
-{
-    if (!jobq__fault_is_empty(&job->fault))
-        jobq__handout_keep_fault(ticket, &job->fault);
-}
-
-static void end_current(struct jobq__inline *inl, jobq_ending ending, int64_t delay_ms)
-{
-    jobq__desk *desk = inl->desk;
-    jobq__ticket *ticket = inl->current;
-
-    inl->current = NULL;
-    set_timer(inl, 0);
-    desk->now_ms = jobq__clock_mono_ms();
-    ticket->delay_ms = delay_ms;
-    if (jobq__ending_began(ending)) {
-        ticket->ran_us = jobq__clock_mono_us() - inl->started_us;
-        jobq__handout_ran(desk, ticket);
-        desk->s.rest_until_ms =
-            desk->settings->rest_ms > 0 ? desk->now_ms + desk->settings->rest_ms : 0;
-    }
-    jobq__handout_end(desk, ticket, ending);
-}
-
-static int check_current(const jobq_job *job)
-{
-    const jobq_worker *worker = job->giver;
-
-    if (!worker->inl || !worker->inl->current)
-        return jobq__error_set_subject(JOBQ_EINVAL, job->id, strlen(job->id),
-                                       "job %s is settled already", job->id);
-    return 0;
-}
-
-static int settle_job(jobq_job *job, jobq_ending ending, int64_t delay_ms)
-{
-    jobq_worker *worker = job->giver;
-    int rc = check_current(job);
-
-    if (rc < 0)
-        return rc;
-    keep_fault(worker->inl->current, job);
-    end_current(worker->inl, ending, delay_ms);
-    return 0;
-}
-
-static int extend_job(jobq_job *job)
-{
-    const jobq_worker *worker = job->giver;
-    jobq__ticket *ticket;
-    int rc = check_current(job);
-
-    if (rc < 0)
-        return rc;
-    ticket = worker->inl->current;
-    if (!ticket->lost)
-        rc = jobq__desk_renew(worker->inl->desk, lease_for(worker->inl->desk, &job->policy),
-                              &ticket, 1);
-    if (ticket->lost)
-        return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id),
-                                       "the lease of job %s is lost", job->id);
-    return rc;
-}
-
-static bool is_job_cancelled(const jobq_job *job)
-{
-    const jobq_worker *worker = job->giver;
-
-    return worker->inl && worker->inl->current && worker->inl->current->lost;
-}
-
-static bool is_job_stopping(const jobq_job *job)
-{
-    const jobq_worker *worker = job->giver;
-
-    if (!worker->inl)
-        return true;
-    take_signals(worker->inl);
-    return atomic_load(&worker->inl->desk->words->stop) != JOBQ__GO;
-}
-
-static bool is_stop_due(const struct jobq__inline *inl, int64_t now_ms)
-{
-    return atomic_load(&inl->desk->words->stop) == JOBQ__HARD ||
-           (inl->drain_at_ms > 0 && now_ms >= inl->drain_at_ms);
-}
-
-static int take_interrupt(jobq_job *job)
-{
-    const jobq_worker *worker = job->giver;
-    struct jobq__inline *inl = worker->inl;
-    int64_t now_ms = jobq__clock_mono_ms();
-    int kind = JOBQ_INTERRUPT_NONE;
-
-    if (!inl || !inl->current)
-        return kind;
-    take_signals(inl);
-    if (!inl->told_stop && is_stop_due(inl, now_ms)) {
-        inl->told_stop = true;
-        if (atomic_load(&inl->desk->words->stop) != JOBQ__HARD)
-            jobq__desk_count(inl->desk, JOBQ__COUNT_DRAIN_EXPIRED, 1);
-        kind = JOBQ_INTERRUPT_STOP;
-    } else if (!inl->told_timeout && inl->deadline_ms > 0 && now_ms >= inl->deadline_ms) {
-        inl->told_timeout = true;
-        kind = JOBQ_INTERRUPT_TIMEOUT;
-    }
-    if (kind != JOBQ_INTERRUPT_NONE)
-        set_timer(inl, next_interrupt(inl));
-    return kind;
-}
-
-static const jobq__job_ops job_ops = {
-    .settle = settle_job,
-    .extend = extend_job,
-    .is_cancelled = is_job_cancelled,
-    .is_stopping = is_job_stopping,
-    .interrupted = take_interrupt,
-};
-
-static void hand_out(struct jobq__inline *inl, jobq__ticket *ticket)
-{
-    jobq__desk *desk = inl->desk;
-
-    jobq__tickets_remove(&desk->held, ticket);
-    ticket->phase = JOBQ__TICKET_OUT;
-    desk->out++;
-    inl->current = ticket;
-    inl->started_us = jobq__clock_mono_us();
-    inl->told_timeout = inl->told_stop = false;
-    inl->deadline_ms = ticket->handout->policy.timeout_ms > 0
-                           ? inl->started_us / 1000 + ticket->handout->policy.timeout_ms
-                           : 0;
-    jobq__signals_rearm();
-    set_timer(inl, next_interrupt(inl));
-    jobq__ready_set(desk->worker, true); /* rule G5: handlers ask, too */
-    if (desk->settings->verbose)
-        jobq__observer_processing(desk->observer, ticket->handout);
-}
+/* ---- the next job ---------------------------------------------------------------------------- */
 
 /* 1: *job_out is the caller's; 0: not now; or an error. */
 static int start_held(jobq_worker *worker, jobq_job **job_out)
@@ -264,17 +27,14 @@ static int start_held(jobq_worker *worker, jobq_job **job_out)
     const jobq_conf *conf = jobq__worker_handler_conf(worker, ticket->handout->handler);
     int rc;
 
-    rc = jobq__desk_renew(desk, lease_for(desk, &ticket->handout->policy), &ticket, 1);
+    rc = jobq__desk_renew(desk, jobq__inline_lease(desk, &ticket->handout->policy), &ticket, 1);
     if (rc != 0)
         return 0; /* an outage, or the job is lost with the lease */
     rc = jobq__job_fill(&worker->job, ticket->record, worker->run_conf, conf,
                         ticket->handout->taken_at_ms);
     if (rc < 0)
         return rc;
-    hand_out(inl, ticket);
-    worker->job.ops = &job_ops;
-    worker->job.giver = worker;
-    worker->job.started_mono_ms = inl->started_us / 1000;
+    jobq__inline_hand_out(worker, ticket);
     *job_out = &worker->job;
     return JOBQ_STEP_JOB;
 }
@@ -341,13 +101,14 @@ static void look(struct jobq__inline *inl)
     jobq__desk *desk = inl->desk;
     jobq__situation *s = &desk->s;
 
-    take_signals(inl);
+    jobq__inline_take_signals(inl);
     desk->now_ms = jobq__clock_mono_ms();
     check_memory(inl);
     jobq__desk_situation(desk);
     s->room = s->idle_children = 1;
     jobq__ready_set(desk->worker,
                     s->stop == JOBQ__GO && !s->paused && desk->renewed && s->reserve_failures == 0);
+    inl->notify_at_ms = jobq__notify_tick(&inl->notifier, desk->words, desk->now_ms);
 }
 
 static void carry_out(struct jobq__inline *inl, const jobq__step *step)
@@ -369,16 +130,18 @@ static void wait_for_news(struct jobq__inline *inl, const jobq__step *step)
 {
     jobq__desk *desk = inl->desk;
     const jobq_worker_hooks *hooks = &desk->worker->hooks;
+    const int64_t left_ms = inl->notify_at_ms - desk->now_ms;
+    const int64_t wait_ms = left_ms < step->wait_ms && left_ms >= 0 ? left_ms : step->wait_ms;
 
     jobq__observer_tick(desk->observer, desk->now_ms);
-    if (step->wait_ms == 0)
+    if (wait_ms == 0)
         return;
     if (hooks->idle_enter)
         hooks->idle_enter(hooks->payload);
     if (step->wait_store)
-        jobq__desk_wait_store(desk, step->wait_ms, jobq__signals_fd());
+        jobq__desk_wait_store(desk, wait_ms, jobq__signals_fd());
     else
-        jobq__fd_wait(jobq__signals_fd(), step->wait_ms);
+        jobq__fd_wait(jobq__signals_fd(), wait_ms);
     if (hooks->idle_leave)
         hooks->idle_leave(hooks->payload);
 }
@@ -431,7 +194,7 @@ void jobq__inline_fatal(jobq_worker *worker, const char *text, size_t n)
     if (!inl->current)
         return;
     jobq__handout_keep_fault(inl->current, &fault);
-    end_current(inl, JOBQ_ENDED_CRASHED, -1);
+    jobq__inline_end_current(inl, JOBQ_ENDED_CRASHED, -1);
     jobq__desk_exchange(inl->desk, 0, 0);
     jobq__observer_tick(inl->desk->observer, inl->desk->now_ms);
 }
@@ -451,7 +214,7 @@ static void make_timer(struct jobq__inline *inl, const jobq_worker *worker)
 static int make_desk(jobq_worker *worker, bool silent)
 {
     struct jobq__inline *inl = worker->inl;
-    int rc = jobq__desk_new(worker, inl->handouts, TICKETS, &inl->desk);
+    int rc = jobq__desk_new(worker, inl->handouts, JOBQ__INLINE_TICKETS, &inl->desk);
 
     if (rc == 0 && !silent)
         rc = jobq__observer_new(worker, &inl->desk->observer);
@@ -488,6 +251,8 @@ int jobq__inline_begin(jobq_worker *worker, bool silent)
         free_inline(worker);
         return rc;
     }
+    if (!silent)
+        jobq__notify_begin(&worker->inl->notifier, worker->inl->desk->now_ms);
     make_timer(worker->inl, worker);
     jobq__observer_starting(worker->inl->desk->observer);
     return 0;
@@ -497,7 +262,7 @@ int jobq__inline_begin(jobq_worker *worker, bool silent)
 static void settle_the_rest(struct jobq__inline *inl)
 {
     if (inl->current)
-        end_current(inl, JOBQ_ENDED_EXITED, -1);
+        jobq__inline_end_current(inl, JOBQ_ENDED_EXITED, -1);
     jobq__words_stop(inl->desk->words, JOBQ__DRAIN, JOBQ__STOP_SIGNAL, 0);
     while (!run_round(inl))
         while (inl->desk->posts)

@@ -10,7 +10,6 @@
 #include "worker/master.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -85,20 +84,25 @@ static pid_t fork_blocked(const jobq_worker *worker)
 static int fork_dispatcher(jobq__master *m)
 {
     const bool again = atomic_fetch_add(&m->words->dispatcher_starts, 1) > 0;
+    jobq__pipes pipes;
     pid_t pid;
+    int saved;
 
     m->dispatcher_forked_ms = m->now_ms;
     m->first_beat_ms = m->now_ms + FIRST_BEAT_MS;
     m->dispatcher_killed = false;
     atomic_store(&m->words->beat_until_ms, m->first_beat_ms);
+    jobq__collect_open(m->collector, &pipes);
     pid = fork_blocked(m->worker);
     if (pid == 0) {
         m->worker->stamp = jobq__process_stamp();
         jobq__signals_dispatcher();
-        jobq__dispatcher_main(m->worker, again);
+        jobq__dispatcher_main(m->worker, again, pipes.ends);
     }
+    saved = errno;
+    jobq__collect_keep(m->collector, &pipes, pid, JOBQ__COLLECT_DISPATCHER);
     if (pid < 0)
-        return jobq__error_set(JOBQ_EIO, "the dispatcher could not be forked: %s", strerror(errno));
+        return jobq__error_set(JOBQ_EIO, "the dispatcher could not be forked: %s", strerror(saved));
     m->dispatcher = pid;
     return 0;
 }
@@ -120,16 +124,22 @@ static void refork_dispatcher(jobq__master *m)
 static int fork_child(jobq__master *m, uint32_t i)
 {
     jobq__slot *slot = jobq__master_slot(m, i);
+    jobq__pipes pipes;
     pid_t pid;
+    int saved;
 
     atomic_store(&slot->state, JOBQ__SLOT_STARTING);
+    jobq__collect_open(m->collector, &pipes);
     pid = fork_blocked(m->worker);
     if (pid == 0) {
+        jobq__collect_enter(m->collector, &pipes);
         jobq__child_begin(m->worker, i);
         return JOBQ_ROLE_CHILD;
     }
+    saved = errno;
+    jobq__collect_keep(m->collector, &pipes, pid, i);
     if (pid < 0) {
-        snprintf(m->last_death, sizeof(m->last_death), "fork: %s", strerror(errno));
+        snprintf(m->last_death, sizeof(m->last_death), "fork: %s", strerror(saved));
         atomic_store(&slot->state, JOBQ__SLOT_FREE);
         jobq__master_note_bad_start(m);
         return JOBQ_ROLE_MASTER;
@@ -188,17 +198,16 @@ static bool is_busy(const jobq__master *m)
 /* While something runs we look every 50 ms; otherwise whoever begins a job rings. */
 static void wait_for_news(jobq__master *m)
 {
-    struct pollfd fds[] = {{.fd = jobq__signals_fd(), .events = POLLIN},
-                           {.fd = m->shared->master_bell[0], .events = POLLIN}};
-    int64_t wait_ms = m->wake_ms - jobq__clock_mono_ms();
+    const int fds[] = {jobq__signals_fd(), m->shared->master_bell[0]};
+    const int64_t now_ms = jobq__clock_mono_ms();
+    int64_t wait_ms = m->wake_ms - now_ms;
 
     atomic_store(&m->words->master_sleeping, wait_ms > JOBQ__TICK_MS);
     if (wait_ms > JOBQ__TICK_MS && is_busy(m)) {
         atomic_store(&m->words->master_sleeping, 0);
         wait_ms = JOBQ__TICK_MS;
     }
-    if (wait_ms > 0)
-        poll(fds, 2, (int)wait_ms);
+    jobq__collect_wait(m->collector, fds, now_ms + wait_ms);
     atomic_store(&m->words->master_sleeping, 0);
     jobq__fd_drain(m->shared->master_bell[0]);
 }
@@ -222,6 +231,7 @@ static int loop(jobq__master *m)
         jobq__master_watch(m);
         jobq__master_check_dispatcher(m);
         jobq__master_part(m);
+        jobq__master_wake_by(m, jobq__notify_tick(&m->notifier, m->words, m->now_ms));
         refork_dispatcher(m);
         if (!m->dispatcher && atomic_load(&m->words->settled) && !jobq__master_has_children(m))
             return JOBQ_ROLE_MASTER;
@@ -272,11 +282,14 @@ static int prepare(jobq__master *m)
         return jobq__error_nomem();
     if ((rc = jobq__observer_new(worker, &m->observer)) < 0)
         return rc;
+    if ((rc = jobq__collect_new(m->shared, m->observer, &m->collector)) < 0)
+        return rc;
     jobq_queue_disconnect(worker->queue);
     if ((rc = jobq__preflight_file(jobq__store_file(worker->queue->store))) < 0)
         return rc;
     worker->master_pid = getpid();
     take_time(m);
+    jobq__notify_begin(&m->notifier, m->now_ms);
     jobq__observer_starting(m->observer);
     return fork_dispatcher(m);
 }
@@ -285,6 +298,7 @@ static void print_end(jobq__master *m, int *code_out)
 {
     jobq_worker *worker = m->worker;
 
+    jobq__collect_finish(m->collector);
     *code_out = atomic_load(&m->words->exit_code);
     jobq__worker_stop_text(m->words, worker->stop_text, sizeof(worker->stop_text));
     jobq__observer_stopping(m->observer, worker->stop_text, atomic_load(&m->words->jobs_run),
@@ -294,6 +308,7 @@ static void print_end(jobq__master *m, int *code_out)
 
 static void clean_up(jobq__master *m)
 {
+    jobq__collect_free(m->collector);
     jobq__observer_free(m->observer);
     jobq__free(m->places);
 }

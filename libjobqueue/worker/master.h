@@ -6,6 +6,8 @@
 #ifndef JOBQ_WORKER_MASTER_H
 #define JOBQ_WORKER_MASTER_H
 
+#include "worker/collect.h"
+#include "worker/notify.h"
 #include "worker/worker.h"
 
 enum { JOBQ__TICK_MS = 50, JOBQ__IDLE_TICK_MS = 1000 };
@@ -22,6 +24,8 @@ typedef struct {
     jobq__shared *shared;
     jobq__words *words;
     jobq__observer *observer;
+    jobq__collector *collector;
+    jobq__notifier notifier;
     jobq__place *places; /* one per slot */
     int64_t now_ms;      /* of this round */
     int64_t wake_ms;     /* look again by then */

@@ -17,14 +17,34 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/clock.h"
 #include "util/error.h"
 
-enum { PENDING_MAX = 256 * 1024, LOOK_MS = 1000, LAST_WAIT_MS = 200 };
+enum {
+    PENDING_MAX = 256 * 1024,
+    PASS_MAX = PENDING_MAX / 2, /* others' lines leave room for our own */
+    PATIENCE_MS = 1000,         /* so long others may be kept waiting */
+    LOOK_MS = 1000,
+    LAST_WAIT_MS = 200
+};
+
+static void look_at(jobq__output *out)
+{
+    struct stat st;
+
+    memset(&out->identity, 0, sizeof(out->identity));
+    out->is_file = false;
+    if (fstat(out->fd, &st) != 0)
+        return;
+    out->identity = (jobq__fd_identity){(uint64_t)st.st_dev, (uint64_t)st.st_ino};
+    out->is_file = S_ISREG(st.st_mode);
+}
 
 void jobq__output_init(jobq__output *out, int fd)
 {
     memset(out, 0, sizeof(*out));
     out->fd = fd;
+    look_at(out);
 }
 
 void jobq__output_init_line(jobq__output *out, jobq_line_function line, void *payload)
@@ -48,7 +68,6 @@ int jobq__output_open(jobq__output *out, const char *path)
                                strerror(errno));
     jobq__output_init(out, fd);
     out->path = path;
-    jobq__fd_identify(fd, &out->identity);
     return 0;
 }
 
@@ -69,7 +88,7 @@ static void reopen(jobq__output *out, int64_t mono_ms)
         return;
     close(out->fd);
     out->fd = fd;
-    jobq__fd_identify(fd, &out->identity);
+    look_at(out);
 }
 
 /* write, with the SIGPIPE it may raise taken away again: only if it was not pending before. */
@@ -94,13 +113,21 @@ static ssize_t write_quietly(int fd, const char *p, size_t n)
     return done;
 }
 
-/* As many whole lines as fit into one write; a longer line goes in pieces. */
-static size_t piece(const jobq__buf *pending)
+static size_t left(const jobq__output *out)
 {
-    size_t n = pending->n < PIPE_BUF ? pending->n : PIPE_BUF;
-    const char *end = memrchr(pending->p, '\n', n);
+    return out->pending.n - out->done;
+}
 
-    return end ? (size_t)(end - pending->p) + 1 : n;
+/* As many whole lines as fit into one write; a longer line goes in pieces. */
+static size_t piece(const jobq__output *out)
+{
+    const char *p = out->pending.p + out->done;
+    size_t n = left(out) < PIPE_BUF ? left(out) : PIPE_BUF;
+    const char *end = memrchr(p, '\n', n);
+
+    if (out->is_file)
+        return left(out);
+    return end ? (size_t)(end - p) + 1 : n;
 }
 
 static int64_t count_lines(const char *p, size_t n)
@@ -114,8 +141,29 @@ static int64_t count_lines(const char *p, size_t n)
 
 static void drop_all(jobq__output *out)
 {
-    out->dropped += count_lines(out->pending.p, out->pending.n);
+    out->dropped += count_lines(out->pending.p + out->done, left(out));
+    out->done = 0;
     jobq__buf_reset(&out->pending);
+}
+
+static void note_written(jobq__output *out, size_t n)
+{
+    out->done += n;
+    out->moved_ms = jobq__clock_mono_ms();
+    if (left(out) == 0) {
+        out->done = 0;
+        jobq__buf_reset(&out->pending);
+    }
+}
+
+/* What is written makes room for what comes. */
+static void close_up(jobq__output *out)
+{
+    if (out->done == 0)
+        return;
+    out->pending.n -= out->done;
+    memmove(out->pending.p, out->pending.p + out->done, out->pending.n);
+    out->done = 0;
 }
 
 /* The function may lead to further lines: they wait for the next flush. */
@@ -134,42 +182,53 @@ static void hand_over(jobq__output *out)
 
 static void write_pending(jobq__output *out, int wait_ms)
 {
-    jobq__buf *pending = &out->pending;
     struct pollfd p = {.fd = out->fd, .events = POLLOUT};
 
-    while (pending->n > 0) {
+    while (left(out) > 0) {
         ssize_t n;
 
         if (poll(&p, 1, wait_ms) <= 0 || !(p.revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)))
             return;
-        n = write_quietly(out->fd, pending->p, piece(pending));
+        n = write_quietly(out->fd, out->pending.p + out->done, piece(out));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             return;
         /* nobody reads, or no space: what we hold is lost, later lines get their own try */
-        if (n <= 0) {
+        if (n <= 0)
             drop_all(out);
-            return;
-        }
-        pending->n -= (size_t)n;
-        memmove(pending->p, pending->p + n, pending->n);
+        else
+            note_written(out, (size_t)n);
     }
 }
 
 static void say_dropped(jobq__output *out)
 {
-    if (out->dropped == 0 || out->pending.n > PENDING_MAX / 2)
+    if (out->dropped == 0 || left(out) > PENDING_MAX / 2)
         return;
-    jobq__buf_addf(&out->pending, "%lld lines dropped\n", (long long)out->dropped);
+    if (out->word_dropped)
+        out->word_dropped(out->word_payload, &out->pending, out->dropped);
+    else
+        jobq__buf_addf(&out->pending, "%lld lines dropped\n", (long long)out->dropped);
     out->dropped = 0;
+}
+
+/* Room for n more bytes of memory; false: there is none. */
+static bool make_room(jobq__output *out, size_t n)
+{
+    if (left(out) == 0)
+        out->moved_ms = jobq__clock_mono_ms();
+    say_dropped(out);
+    close_up(out);
+    if (jobq__buf_reserve(&out->pending, n))
+        return true;
+    out->pending.failed = false;
+    return false;
 }
 
 void jobq__output_line(jobq__output *out, const char *text, size_t n)
 {
-    if (out->pending.n + n + 1 > PENDING_MAX && !out->line)
+    if (left(out) + n + 1 > PENDING_MAX && !out->line)
         write_pending(out, 0);
-    say_dropped(out);
-    if (out->pending.n + n + 1 > PENDING_MAX || !jobq__buf_reserve(&out->pending, n + 2)) {
-        out->pending.failed = false;
+    if (left(out) + n + 1 > PENDING_MAX || !make_room(out, n + 1)) {
         out->dropped++;
         return;
     }
@@ -177,9 +236,30 @@ void jobq__output_line(jobq__output *out, const char *text, size_t n)
     jobq__buf_addc(&out->pending, '\n');
 }
 
+void jobq__output_pass(jobq__output *out, const char *lines, size_t n)
+{
+    if (left(out) > PASS_MAX || !make_room(out, n)) {
+        out->dropped += count_lines(lines, n);
+        return;
+    }
+    jobq__buf_add(&out->pending, lines, n);
+}
+
+int64_t jobq__output_wait_ms(const jobq__output *out, int64_t mono_ms)
+{
+    const int64_t wait_ms = out->moved_ms + PATIENCE_MS - mono_ms;
+
+    return left(out) <= PASS_MAX || wait_ms < 0 ? 0 : wait_ms;
+}
+
+bool jobq__output_is_pending(const jobq__output *out)
+{
+    return left(out) > 0;
+}
+
 void jobq__output_flush(jobq__output *out, int64_t mono_ms)
 {
-    if (out->pending.n == 0)
+    if (left(out) == 0)
         return;
     if (out->line) {
         hand_over(out);
@@ -196,6 +276,7 @@ void jobq__output_close(jobq__output *out)
     else
         write_pending(out, LAST_WAIT_MS);
     jobq__buf_free(&out->pending);
+    out->done = 0;
     if (out->path)
         close(out->fd);
 }

@@ -80,13 +80,13 @@ int jobq__ready_begin(jobq_worker *worker)
     return 0;
 }
 
-void jobq__ready_set(jobq_worker *worker, bool ready)
+bool jobq__ready_set(jobq_worker *worker, bool ready)
 {
-    if (atomic_exchange(&worker->shared.words->ready, ready) == (uint32_t)ready ||
-        !worker->ready_file)
-        return;
-    if (ready)
+    if (atomic_exchange(&worker->shared.words->ready, ready) == (uint32_t)ready)
+        return false;
+    if (worker->ready_file && ready)
         make_file(worker->ready_file);
-    else
+    else if (worker->ready_file)
         unlink(worker->ready_file);
+    return true;
 }

@@ -103,6 +103,7 @@ static void reap_child(jobq__master *m, uint32_t i)
     } else if (errno == EINTR) {
         return;
     } /* else somebody else has waited for it: gone, nobody knows how */
+    jobq__collect_part(m->collector, place->pid);
     judge_start(m, place, slot, status);
     *place = (jobq__place){0};
     atomic_store(&slot->wait_status, status);
@@ -155,6 +156,7 @@ static void reap_dispatcher(jobq__master *m)
 
     if (!m->dispatcher || pid == 0 || (pid < 0 && errno == EINTR))
         return;
+    jobq__collect_part(m->collector, m->dispatcher);
     m->dispatcher = 0;
     jobq__ready_set(m->worker, false);
     atomic_store(&m->words->dispatcher_sleeping, 0);

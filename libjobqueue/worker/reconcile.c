@@ -22,7 +22,7 @@ static bool is_listed(const jobq_batch *batch, jobq_lease_token token)
     return false;
 }
 
-/* Hand-outs that never arrived here: as if never taken. */
+/* Hand-outs that never arrived here: as if never taken. 1: there are more of them. */
 static int give_back_strangers(jobq__desk *desk)
 {
     jobq_exchange x = {
@@ -47,7 +47,7 @@ static int give_back_strangers(jobq__desk *desk)
         return jobq__desk_fail(desk, rc);
     desk->s.woken = true;
     jobq__desk_count(desk, JOBQ__COUNT_GIVEN_BACK, (int64_t)x.settle_count);
-    return 0;
+    return x.settle_count == desk->settle_max;
 }
 
 static void forget_missing(jobq__desk *desk)
@@ -79,10 +79,11 @@ void jobq__desk_reconcile(jobq__desk *desk)
         jobq__desk_fail(desk, rc);
         return;
     }
-    if (give_back_strangers(desk) < 0)
+    rc = give_back_strangers(desk);
+    if (rc < 0)
         return;
     forget_missing(desk);
-    desk->ask_held = false;
+    desk->ask_held = rc > 0;
     desk->differs = 0;
 }
 
@@ -92,7 +93,7 @@ void jobq__desk_give_up(jobq__desk *desk)
     while (desk->ended.first) {
         jobq__ticket *ticket = desk->ended.first;
 
-        ticket->status = JOBQ_ECONNECT;
+        ticket->status = ticket->tried ? JOBQ_EUNKNOWN : JOBQ_ECONNECT;
         jobq__handout_answered(desk, ticket);
     }
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/error.h"
+#include "util/once.h"
 #include "worker/worker.h"
 
 /* What runs in this process, for a handler that calls exit. */
@@ -67,6 +68,14 @@ static jobq_ending judge_return(jobq_job *job, int rc)
     return note_failure(job, JOBQ_EINVAL);
 }
 
+/* Its output goes before the line about it, and survives a later kill. Not in a process the handler
+ * forked, whose copy of the buffer is its own affair. */
+static void flush_output(void)
+{
+    if (in_hand.worker->stamp == jobq__process_stamp())
+        fflush(stdout);
+}
+
 static void run_job(jobq_job *job, jobq_handler handler, void *payload)
 {
     jobq_ending ending;
@@ -75,11 +84,9 @@ static void run_job(jobq_job *job, jobq_handler handler, void *payload)
     in_hand.job = job;
     ending = judge_return(job, handler(job, payload));
     in_hand.job = NULL;
-    if (job->settled)
-        return;
-    /* Its output must survive a later kill. Not in a process the handler forked: settle says so. */
-    if (jobq_job_settle(job, ending, ending == JOBQ_ENDED_RELEASED ? 0 : -1) >= 0)
-        fflush(stdout);
+    flush_output();
+    if (!job->settled)
+        jobq_job_settle(job, ending, ending == JOBQ_ENDED_RELEASED ? 0 : -1);
 }
 
 int jobq_worker_run(jobq_worker *worker, const char *const *queues, size_t count,

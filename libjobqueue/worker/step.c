@@ -156,8 +156,14 @@ static void judge_give_back(const jobq__situation *s, jobq__step *out)
     out->give_back = (s->stop != JOBQ__GO || s->paused) && (s->held > 0 || s->jobs_out > 0);
 }
 
-/* In an outage results are worth one more lease of waiting. Unstarted jobs are not: they come back
- * by themselves when our lease has run out. */
+/* Unstarted jobs, or those that may have been given to us, come back by themselves when our lease
+ * has run out: worth a little patience. */
+static bool has_something_to_return(const jobq__situation *s)
+{
+    return s->held > 0 || s->unsettled > 0 || s->in_doubt;
+}
+
+/* In an outage results are worth one more lease of waiting. */
 static void judge_end(const jobq__situation *s, jobq__step *out)
 {
     bool away = s->reserve_failures > 0;
@@ -168,7 +174,7 @@ static void judge_end(const jobq__situation *s, jobq__step *out)
     if (away && s->results > 0)
         out->give_up = idle_ms >= s->lease_ms;
     else if (away)
-        out->finished = is_unreadable(s) || idle_ms >= PATIENCE_MS;
+        out->finished = is_unreadable(s) || idle_ms >= PATIENCE_MS || !has_something_to_return(s);
     else
         out->finished = s->unsettled == 0 && s->held == 0;
     if (out->give_up)

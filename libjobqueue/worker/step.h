@@ -28,7 +28,8 @@ typedef struct {
     bool store_empty;       /* the last reserve of all queues came back with nothing */
     int64_t empty_since_ms; /* since when nothing was ready and nothing ran; 0 = not */
     int64_t reserve_failures, retry_at_ms; /* in a row; when to try again */
-    bool renewable;                      /* in that row: leases are renewed all the same, on time */
+    bool in_doubt;  /* the store may hold something of ours that we do not know */
+    bool renewable; /* in that row: leases are renewed all the same, on time */
     int64_t renew_at_ms, maintain_at_ms; /* maintain_at 0 = nothing known */
     bool woken;                          /* the store said: look */
     int64_t linger_until_ms; /* results may wait until then for company; 0 = not at all */

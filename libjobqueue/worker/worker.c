@@ -353,6 +353,8 @@ void jobq_worker_stop(jobq_worker *worker)
     if (!shared->words)
         return;
     jobq__words_stop(shared->words, JOBQ__DRAIN, JOBQ__STOP_SIGNAL, 0);
+    if (worker->inl && worker->stamp == jobq__process_stamp())
+        jobq__inline_stop(worker);
     ring_if_ours(shared->dispatcher_bell, &shared->dispatcher_bell_id);
     ring_if_ours(shared->master_bell, &shared->master_bell_id);
 }

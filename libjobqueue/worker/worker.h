@@ -78,15 +78,16 @@ int jobq__sink_check_pool(const jobq_worker *worker); /* JOBQ_ECONF: a function 
 /* ready.c */
 /* before a run; JOBQ_EINVAL: no such file can be made */
 int jobq__ready_begin(jobq_worker *worker);
-void jobq__ready_set(jobq_worker *worker, bool ready);
+bool jobq__ready_set(jobq_worker *worker, bool ready); /* true: it was not so before */
 
 /* master.c: runs the pool. Returns JOBQ_ROLE_CHILD in a fresh child, JOBQ_ROLE_MASTER when all is
  * over. */
 int jobq__master_run(jobq_worker *worker, int *code_out);
 
 /* dispatcher.c: what the first forked process does until everything is settled; never returns.
- * `again`: an earlier dispatcher died or hung, take over what it left. */
-_Noreturn void jobq__dispatcher_main(jobq_worker *worker, bool again);
+ * `again`: an earlier dispatcher died or hung, take over what it left. `relay`: two pipes to the
+ * master (read, write end), for its lines and its errors; -1: it writes them itself. */
+_Noreturn void jobq__dispatcher_main(jobq_worker *worker, bool again, const int relay[4]);
 
 /* child.c */
 void jobq__child_begin(jobq_worker *worker, uint32_t slot); /* right after the fork, in the child */
@@ -99,6 +100,7 @@ int jobq__inline_begin(jobq_worker *worker, bool silent);
 int jobq__inline_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out);
 int jobq__inline_finish(jobq_worker *worker);
 void jobq__inline_fatal(jobq_worker *worker, const char *text, size_t n);
+void jobq__inline_stop(jobq_worker *worker); /* the words say so already */
 
 /* signals.c: the only file that calls sigaction. */
 int jobq__signals_install(bool pool); /* remembers the old handlers */
@@ -126,6 +128,10 @@ void jobq__observer_processing(jobq__observer *o, const jobq__handout *h);
 void jobq__observer_ended(jobq__observer *o, const jobq__handout *h, jobq_ending ending,
                           const jobq__verdict *verdict, int64_t took_ms, const jobq__fault *fault,
                           int status);
+/* In the dispatcher: lines go to the master by these pipes (see dispatcher_main); and no longer, it
+ * is dead. */
+void jobq__observer_relay(jobq__observer *o, const int relay[4]);
+void jobq__observer_unrelay(jobq__observer *o, const int relay[4]);
 /* stderr: "error: ..." */
 void jobq__observer_error(jobq__observer *o, const char *fmt, ...) JOBQ_PRINTF(2, 3);
 void jobq__observer_note(jobq__observer *o, const char *fmt, ...) JOBQ_PRINTF(2, 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queue::jobs and dead, which list, and retry and forget, which mend dead jobs (rule F4).
+ * Queue::jobs and dead, which list, and retry, forget and flush, which mend dead jobs (rule F4).
  */
 #include "php_jobqueue.h"
 
@@ -359,4 +359,24 @@ ZEND_METHOD(JobQueue_Queue, retry)
 ZEND_METHOD(JobQueue_Queue, forget)
 {
     mend(INTERNAL_FUNCTION_PARAM_PASSTHRU, JOBQ_DEAD_FORGET);
+}
+
+/* All that the filter lets through; without one, all. */
+ZEND_METHOD(JobQueue_Queue, flush)
+{
+    filter_arguments a = {.no_age = true};
+    size_t queue_n, name_n, reason_n;
+    bool dry_run = false;
+    ZEND_PARSE_PARAMETERS_START(0, 5)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_PATH_OR_NULL(a.queue, queue_n)
+        Z_PARAM_PATH_OR_NULL(a.name, name_n)
+        Z_PARAM_PATH_OR_NULL(a.reason, reason_n)
+        Z_PARAM_DOUBLE_OR_NULL(a.older_than, a.no_age)
+        Z_PARAM_BOOL(dry_run)
+    ZEND_PARSE_PARAMETERS_END();
+    php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
+    if (queue) {
+        mend_filtered(queue, JOBQ_DEAD_FORGET, &a, true, dry_run, return_value);
+    }
 }

@@ -86,21 +86,9 @@ static void init_texts(zend_object *object, const jobq_job *job)
     php_jobq_init_property(object, P_QUEUE, &value);
 }
 
-static void init_context(zend_object *object, const jobq_job *job)
+static bool context_pair(const void *job, size_t i, php_jobq_pair *pair)
 {
-    zval list;
-    const char *key, *value;
-    size_t key_n, value_n;
-    ZVAL_EMPTY_ARRAY(&list);
-    for (size_t i = 0; jobq_job_context(job, i, &key, &key_n, &value, &value_n); i++) {
-        zval text;
-        if (i == 0) {
-            array_init(&list);
-        }
-        ZVAL_STRINGL(&text, value, value_n);
-        zend_symtable_str_update(Z_ARRVAL(list), key, key_n, &text);
-    }
-    php_jobq_init_property(object, P_CONTEXT, &list);
+    return jobq_job_context(job, i, &pair->key, &pair->key_n, &pair->value, &pair->value_n);
 }
 
 void php_jobq_job_make(zval *out, jobq_job *job, int kind, zval *payload)
@@ -118,7 +106,8 @@ void php_jobq_job_make(zval *out, jobq_job *job, int kind, zval *payload)
         php_jobq_init_property(object, P_VERSION + i, &value);
     }
     php_jobq_init_property(object, P_PAYLOAD, payload);
-    init_context(object, job);
+    php_jobq_context(&value, context_pair, job);
+    php_jobq_init_property(object, P_CONTEXT, &value);
     int64_t enqueued = jobq_job_get(job, JOBQ_JOB_ENQUEUED_AT_MS);
     php_jobq_time_from_ms(&value, enqueued ? enqueued : 1);
     php_jobq_init_property(object, P_ENQUEUED_AT, &value);

@@ -121,18 +121,9 @@ static void init_payload(zend_object *object, const jobq_info *info)
     php_jobq_init_property(object, P_PAYLOAD_ERROR, &problem);
 }
 
-static void init_context(zend_object *object, const jobq_info *info)
+static bool context_pair(const void *info, size_t i, php_jobq_pair *pair)
 {
-    zval list;
-    const char *key, *value;
-    size_t key_n, value_n;
-    array_init(&list);
-    for (size_t i = 0; jobq_info_context(info, i, &key, &key_n, &value, &value_n); i++) {
-        zval text;
-        ZVAL_STRINGL(&text, value, value_n);
-        zend_symtable_str_update(Z_ARRVAL(list), key, key_n, &text);
-    }
-    php_jobq_init_property(object, P_CONTEXT, &list);
+    return jobq_info_context(info, i, &pair->key, &pair->key_n, &pair->value, &pair->value_n);
 }
 
 static void init_options(zend_object *object, const jobq_info *info)
@@ -213,13 +204,14 @@ void php_jobq_job_info_make(zval *out, const jobq_info *info)
 {
     object_init_ex(out, php_jobq_ce_job_info);
     zend_object *object = Z_OBJ_P(out);
-    zval state;
+    zval state, context;
     php_jobq_state_make(&state, (jobq_state)jobq_info_number(info, JOBQ_INFO_STATE));
     php_jobq_init_property(object, P_STATE, &state);
     init_texts(object, info);
     init_numbers(object, info);
     init_payload(object, info);
-    init_context(object, info);
+    php_jobq_context(&context, context_pair, info);
+    php_jobq_init_property(object, P_CONTEXT, &context);
     init_options(object, info);
     init_last_error(object, info);
     init_history(object, info);

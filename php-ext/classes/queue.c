@@ -233,6 +233,11 @@ ZEND_METHOD(JobQueue_Queue, queues)
     }
 }
 
+static int64_t counter(const void *queue, size_t i, const char **name)
+{
+    return jobq_queue_counter(queue, i, name);
+}
+
 ZEND_METHOD(JobQueue_Queue, counters)
 {
     ZEND_PARSE_PARAMETERS_NONE();
@@ -240,18 +245,7 @@ ZEND_METHOD(JobQueue_Queue, counters)
     if (!queue) {
         RETURN_THROWS();
     }
-    array_init(return_value);
-    for (size_t i = 0;; i++) {
-        const char *name = NULL;
-        char spelled[64];
-        zval value;
-        ZVAL_LONG(&value, (zend_long)jobq_queue_counter(queue->queue, i, &name));
-        if (!name) {
-            break;
-        }
-        zend_hash_str_update(Z_ARRVAL_P(return_value), spelled,
-                             php_jobq_camel(name, spelled, sizeof(spelled)), &value);
-    }
+    php_jobq_counters(return_value, counter, queue->queue);
 }
 
 ZEND_METHOD(JobQueue_Queue, find)

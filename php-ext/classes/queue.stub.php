@@ -38,6 +38,12 @@ final class Queue
 
     public function forget(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
+    public function flush(?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $dryRun = false): int {}
+
+    public function workers(): array {}
+
+    public function doctor(): array {}
+
     public function on(string $event, callable $listener): static {}
 
     public function migrate(): void {}

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 1a2d0f434bd5663eab4198d250449153ab66b3ce */
+ * Stub hash: c62b0ef675e99615751ccfa971066fe8df016c55 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Queue___construct, 0, 0, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, dsn, IS_STRING, 1, "null")
@@ -76,6 +76,18 @@ ZEND_END_ARG_INFO()
 
 #define arginfo_class_JobQueue_Queue_forget arginfo_class_JobQueue_Queue_retry
 
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_flush, 0, 0, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, queue, IS_STRING, 1, "null")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, name, IS_STRING, 1, "null")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, reason, IS_STRING, 1, "null")
+	ZEND_ARG_TYPE_MASK(0, olderThan, MAY_BE_LONG|MAY_BE_DOUBLE|MAY_BE_NULL, "null")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, dryRun, _IS_BOOL, 0, "false")
+ZEND_END_ARG_INFO()
+
+#define arginfo_class_JobQueue_Queue_workers arginfo_class_JobQueue_Queue_allStats
+
+#define arginfo_class_JobQueue_Queue_doctor arginfo_class_JobQueue_Queue_allStats
+
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_on, 0, 2, IS_STATIC, 0)
 	ZEND_ARG_TYPE_INFO(0, event, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, listener, IS_CALLABLE, 0)
@@ -101,6 +113,9 @@ ZEND_METHOD(JobQueue_Queue, jobs);
 ZEND_METHOD(JobQueue_Queue, dead);
 ZEND_METHOD(JobQueue_Queue, retry);
 ZEND_METHOD(JobQueue_Queue, forget);
+ZEND_METHOD(JobQueue_Queue, flush);
+ZEND_METHOD(JobQueue_Queue, workers);
+ZEND_METHOD(JobQueue_Queue, doctor);
 ZEND_METHOD(JobQueue_Queue, on);
 ZEND_METHOD(JobQueue_Queue, migrate);
 ZEND_METHOD(JobQueue_Queue, ping);
@@ -120,6 +135,9 @@ static const zend_function_entry class_JobQueue_Queue_methods[] = {
 	ZEND_ME(JobQueue_Queue, dead, arginfo_class_JobQueue_Queue_dead, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, retry, arginfo_class_JobQueue_Queue_retry, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, forget, arginfo_class_JobQueue_Queue_forget, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Queue, flush, arginfo_class_JobQueue_Queue_flush, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Queue, workers, arginfo_class_JobQueue_Queue_workers, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Queue, doctor, arginfo_class_JobQueue_Queue_doctor, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, on, arginfo_class_JobQueue_Queue_on, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, migrate, arginfo_class_JobQueue_Queue_migrate, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, ping, arginfo_class_JobQueue_Queue_ping, ZEND_ACC_PUBLIC)

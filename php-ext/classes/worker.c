@@ -426,6 +426,11 @@ ZEND_METHOD(JobQueue_Worker, id)
     }
 }
 
+static int64_t counter(const void *worker, size_t i, const char **name)
+{
+    return jobq_worker_counter(worker, i, name);
+}
+
 ZEND_METHOD(JobQueue_Worker, statistics)
 {
     ZEND_PARSE_PARAMETERS_NONE();
@@ -433,18 +438,7 @@ ZEND_METHOD(JobQueue_Worker, statistics)
     if (!worker) {
         RETURN_THROWS();
     }
-    array_init(return_value);
-    for (size_t i = 0;; i++) {
-        const char *name = NULL;
-        char spelled[64];
-        zval value;
-        ZVAL_LONG(&value, (zend_long)jobq_worker_counter(worker->worker, i, &name));
-        if (!name) {
-            break;
-        }
-        zend_hash_str_update(Z_ARRVAL_P(return_value), spelled,
-                             php_jobq_camel(name, spelled, sizeof(spelled)), &value);
-    }
+    php_jobq_counters(return_value, counter, worker->worker);
 }
 
 void php_jobq_register_worker(void)

@@ -136,5 +136,59 @@ JOBQ_API int jobq_queue_stats(jobq_queue *queue, const char *name, size_t n, int
 JOBQ_API int jobq_queue_names(jobq_queue *queue, char ***names_out, size_t *count_out);
 JOBQ_API void jobq_names_free(char **names, size_t count);
 
+/* ---- workers --------------------------------------------------------------------------------- */
+
+/* The live workers of the store (rule N4), as their records stood at one moment. */
+typedef struct jobq_workers jobq_workers;
+
+typedef enum { JOBQ_WORKERS_ID, JOBQ_WORKERS_HOST } jobq_workers_text_field;
+typedef enum {
+    JOBQ_WORKERS_PID,
+    JOBQ_WORKERS_PROCESSES, /* children that run handlers, 0 = inline */
+    JOBQ_WORKERS_STARTED_AT_MS,
+    JOBQ_WORKERS_ALIVE_UNTIL_MS, /* when it counts as dead unless it is heard of before */
+    JOBQ_WORKERS_LEASE_MS,
+    JOBQ_WORKERS_RUNNING, /* jobs whose loss would count as a crash */
+    JOBQ_WORKERS_HELD     /* jobs handed out to it, running ones among them */
+} jobq_workers_number_field;
+
+/* Freed with jobq_workers_free. @since 0.1 */
+JOBQ_API int jobq_queue_workers(jobq_queue *queue, jobq_workers **workers_out);
+JOBQ_API size_t jobq_workers_count(const jobq_workers *workers);
+/* Of the i-th one; NULL or 0 past the end. Somebody who reserves by hand has an id alone. */
+JOBQ_API const char *jobq_workers_text(const jobq_workers *workers, size_t i,
+                                       jobq_workers_text_field which);
+JOBQ_API int64_t jobq_workers_number(const jobq_workers *workers, size_t i,
+                                     jobq_workers_number_field which);
+/* The k-th queue it watches, and the k-th name that it has a handler for ("mail.send@1"); NULL past
+ * the end. */
+JOBQ_API const char *jobq_workers_queue(const jobq_workers *workers, size_t i, size_t k);
+JOBQ_API const char *jobq_workers_name(const jobq_workers *workers, size_t i, size_t k);
+JOBQ_API void jobq_workers_free(jobq_workers *workers);
+
+/* ---- doctor ---------------------------------------------------------------------------------- */
+
+typedef enum {
+    JOBQ_FINDING_OK,
+    JOBQ_FINDING_NOTE,   /* worth knowing */
+    JOBQ_FINDING_PROBLEM /* something to be done */
+} jobq_finding_grade;
+
+/* One line of what was found. Texts are borrowed for the call and may hold names from the store. */
+typedef struct {
+    jobq_finding_grade grade;
+    const char *check;  /* stable word: "connection", "schema", "clock", ... */
+    const char *text;   /* what is so */
+    const char *advice; /* what to do about it, NULL: nothing */
+} jobq_finding;
+
+/* Looks the store, the way to it and the workers over and hands each finding to `found` (rule N5).
+ * Returns the number of problems; a store that cannot be used is an error code, after the finding
+ * that says so. Changes nothing, but a store that is made on first use is made here too.
+ * @since 0.1 */
+JOBQ_API int jobq_queue_doctor(jobq_queue *queue,
+                               void (*found)(void *payload, const jobq_finding *finding),
+                               void *payload);
+
 JOBQ_END_DECLS
 #endif

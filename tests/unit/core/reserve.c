@@ -213,6 +213,10 @@ static void loses_its_lease(void **state)
     assert_code(jobq_job_extend(job), JOBQ_ELEASE);
     assert_true(jobq_job_is_cancelled(job));
     assert_code(jobq_job_done(job), JOBQ_ELEASE);
+    assert_code(jobq_job_extend(job), JOBQ_ELEASE); /* still for that reason: it was not settled */
+    assert_said("is lost");
+    assert_code(jobq_job_fail(job), JOBQ_ELEASE);
+    assert_said("is lost");
     assert_int_equal(stat(queue, JOBQ_STAT_RESERVED), 1);
     assert_ok(jobq_job_done(again));
     jobq_job_free(job);

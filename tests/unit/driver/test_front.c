@@ -295,6 +295,29 @@ static void test_one_bad_value(void **state)
     assert_int_equal(s[1].error.n, 3); /* the caller's own is untouched */
 }
 
+/* Rule C3: the store goes away while a refused batch is repeated one by one. What was settled has
+ * its answer, so that nobody settles it again and takes the refusal for a lost lease. */
+static void test_outage_between_single_ones(void **state)
+{
+    jobq_settlement s[4] = {
+        {.token = {{9, 0, 0}}}, {.result = 7}, {.error = jobq__slice("bad", 3)}, {.result = 7}};
+
+    (void)state;
+    for (int outage_at = 1; outage_at <= 6; outage_at++) {
+        jobq_exchange x = exchange_of(s, 4, NULL, 0);
+        const int answered[] = {0, 0, 1, 2, 2, 3}; /* by then; the third one is sent twice */
+
+        memset(&seen, 0, sizeof(seen));
+        seen.outage_at = outage_at;
+        assert_code(jobq__store_exchange(&store, &x), JOBQ_EIO);
+        assert_false(x.settled);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(s[i].result, i >= answered[outage_at - 1] ? JOBQ__UNANSWERED
+                                          : i == 0                     ? JOBQ_ELEASE
+                                                                       : 0);
+    }
+}
+
 static void test_outage_is_passed_up(void **state)
 {
     jobq_settlement s[2] = {{.error = jobq__slice("bad", 3)}, {.op = JOBQ_OP_DONE}};
@@ -328,6 +351,10 @@ static void test_incoherent_drivers(void **state)
     bad = fake;
     bad.max_batch = 0;
     assert_code(jobq__driver_check(&bad), JOBQ_EUNSUPPORTED);
+    bad = fake;
+    bad.options = NULL;
+    assert_code(jobq__driver_check(&bad), JOBQ_EUNSUPPORTED);
+    assert_said("does not say its options");
 }
 
 static void test_arguments(void **state)
@@ -353,6 +380,7 @@ int main(void)
         cmocka_unit_test_setup(test_push_is_split, set_up),
         cmocka_unit_test_setup(test_exchange_is_split, set_up),
         cmocka_unit_test_setup(test_one_bad_value, set_up),
+        cmocka_unit_test_setup(test_outage_between_single_ones, set_up),
         cmocka_unit_test_setup(test_outage_is_passed_up, set_up),
         cmocka_unit_test_setup(test_incoherent_drivers, set_up),
         cmocka_unit_test_setup(test_arguments, set_up),

@@ -41,7 +41,9 @@ static void begin(fixture *f, const char *output)
     strcpy(f->words.worker_id, "host:1:abc");
     assert_ok(jobq__observer_new(&f->worker, &f->observer));
     assert_int_equal(pipe2(f->pipe, O_CLOEXEC), 0);
-    f->observer->out.fd = f->observer->err.fd = f->pipe[1];
+    jobq__output_init(&f->observer->out, f->pipe[1]);
+    jobq__output_init(&f->observer->err, f->pipe[1]);
+    f->observer->err_to = &f->observer->err;
     strcpy(f->handout.id, "id-1");
     strcpy(f->handout.name, "invoice.send");
     f->handout.name_n = (uint16_t)strlen(f->handout.name);
@@ -309,7 +311,7 @@ static void full_disk(void **state)
 
     (void)state;
     begin(&f, "jobs");
-    f.observer->out.fd = fd;
+    jobq__output_init(&f.observer->out, fd);
     show(&f, &lines[0]);
     jobq__observer_tick(f.observer, 1);
     assert_int_equal(f.observer->out.dropped, 1);

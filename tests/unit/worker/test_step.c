@@ -107,7 +107,9 @@ CHANGE(stopped_away, s->stop = JOBQ__DRAIN; s->reserve_failures = 5; s->retry_at
 CHANGE(stopped_hiccup, s->stop = JOBQ__DRAIN; s->reserve_failures = 1; s->retry_at_ms = NOW + 700;
        s->idle_since_ms = NOW - 100; s->unsettled = 1)
 CHANGE(stopped_long_wait, s->stop = JOBQ__DRAIN; s->reserve_failures = 3;
-       s->retry_at_ms = NOW + 30000; s->idle_since_ms = NOW - 1000)
+       s->retry_at_ms = NOW + 30000; s->idle_since_ms = NOW - 1000; s->in_doubt = true)
+CHANGE(stopped_idle, s->stop = JOBQ__DRAIN; s->reserve_failures = 1; s->retry_at_ms = NOW + 700;
+       s->idle_since_ms = NOW)
 CHANGE(stopped_results, s->stop = JOBQ__DRAIN; s->reserve_failures = 5; s->retry_at_ms = NOW + 700;
        s->unsettled = s->results = 2; s->idle_since_ms = 1)
 CHANGE(stopped_lost, s->stop = JOBQ__DRAIN; s->reserve_failures = 9; s->retry_at_ms = NOW + 700;
@@ -193,6 +195,7 @@ static const step_case cases[] = {
      {.stop_reason = JOBQ__STOP_UNREADABLE, .stop_number = 5, .exit_code = 1}},
     {"rule K1: 0 never gives up", away_for_ever, {.wait_ms = 700}},
     {"rule K1: with empty hands it ends at once", stopped_away, {.finished = true}},
+    {"rule H2: nor does an outage when there is nothing to lose", stopped_idle, {.finished = true}},
     {"a stop during a hiccup tries once more", stopped_hiccup, {.wait_ms = 700}},
     {"rule H2: a long wait for the store does not hold up the end",
      stopped_long_wait,

@@ -72,6 +72,7 @@ typedef struct {
     jobq_slice id, queue, name, header, body, unique;
     int32_t version;
     uint8_t priority;
+    bool fresh_id;    /* made for this push: no job can have it yet (a hint) */
     int64_t delay_ms; /* from the store's now; <= 0: ready */
     int64_t at_ms;    /* absolute, 0 = use delay_ms; a past time = now */
     /* answer */
@@ -115,6 +116,9 @@ typedef struct {
     int64_t now_ms;      /* store clock */
     int64_t next_due_ms; /* store clock: when maintain has something to do, 0 = nothing known */
     bool settled;        /* when the call fails: were the settlements made durable before? */
+    /* when it is known: nothing ready was left behind those reserved (spares the caller one more
+     * look) */
+    bool exhausted;
 } jobq_exchange;
 
 /* ---- the worker's lease ---------------------------------------------------------------------- */
@@ -218,7 +222,8 @@ typedef struct {
     int port;     /* 0 = default */
     bool migrate; /* create and migrate the schema when needed */
     int64_t read_timeout_ms;
-    /* Options that only some stores have (the driver's `options` names them); NULL = its default. */
+    /* Options that only some stores have (the driver's `options` names them); NULL = its
+     * default. */
     int64_t connect_timeout_ms;
     const char *synchronous;
     const char *prefix, *schema;     /* what keys begin with; the schema that holds the tables */
@@ -257,6 +262,8 @@ typedef struct jobq_driver {
     const char *options;
     /* Is that an option of the client library, to be handed on as it is? NULL = none are. */
     bool (*takes)(const char *name);
+    /* Those of them that a misspelled name is compared with, ended by NULL; NULL = none. */
+    const char *const *own;
 
     /* --- required --- */
     int (*open)(const jobq_driver_config *config, void **store_out);

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking a store over (rule N5): what can be judged through the operations that every driver has,
+ * and the file system under a store that is a file. What only one store knows (durability,
+ * eviction) is its driver's business.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+
+#include "core/inspect.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+enum {
+    PINGS = 5,
+    SKEW_NOTE_MS = 1000,
+    SKEW_PROBLEM_MS = 10000,
+    USUAL_LEASE_MS = 30000,
+    WAIT_TOO_LONG_MS = 60000, /* of a ready job that nobody will take */
+    FREE_LEAST_MB = 64
+};
+
+typedef struct {
+    jobq_queue *queue;
+    void (*found)(void *payload, const jobq_finding *finding);
+    void *payload;
+    int problems;
+    int64_t slowest_us, skew_ms, unsure_ms;
+    jobq_workers *workers;
+} doctor;
+
+/* ---- saying ---------------------------------------------------------------------------------- */
+
+JOBQ_PRINTF(5, 6)
+static void say(doctor *d, jobq_finding_grade grade, const char *check, const char *advice,
+                const char *fmt, ...)
+{
+    char text[1400];
+    jobq_finding finding = {grade, check, text, advice};
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    d->problems += grade == JOBQ_FINDING_PROBLEM;
+    d->found(d->payload, &finding);
+}
+
+static const char *advice_for(int code)
+{
+    static const char correct[] = "correct the dsn or what it names";
+    static const struct {
+        int code;
+        const char *text;
+    } advices[] = {
+        {JOBQ_ECONNECT, "start the store, or correct host, port and firewall of the dsn"},
+        {JOBQ_ECONF, correct},
+        {JOBQ_ETIMEOUT, "see what keeps the store busy, or raise read_timeout"},
+        {JOBQ_EBUSY, "see who holds the store locked, or raise read_timeout"}};
+
+    if (jobq_error_is_fatal(jobq_error_last()))
+        return correct;
+    for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
+        if (advices[i].code == code)
+            return advices[i].text;
+    return "read the store's own log";
+}
+
+/* The finding of a call that failed; the error stays in the record. */
+static int say_error(doctor *d, const char *check, int rc)
+{
+    struct jobq_error before;
+
+    jobq__error_save(&before);
+    say(d, JOBQ_FINDING_PROBLEM, check, advice_for(rc), "%s",
+        jobq_error_message(jobq_error_last()));
+    jobq__error_restore(&before);
+    return rc;
+}
+
+/* ---- connection, clock ----------------------------------------------------------------------- */
+
+/* The smallest round trip says most about the clock: the store read its own somewhere within it. */
+static int measure(doctor *d)
+{
+    int64_t best_us = INT64_MAX, started, took, wall, now;
+    int rc;
+
+    for (int i = 0; i < PINGS; i++) {
+        wall = jobq__clock_wall_ms();
+        started = jobq__clock_mono_us();
+        rc = jobq__store_now(d->queue->store, &now);
+        if (rc < 0)
+            return rc;
+        took = jobq__clock_mono_us() - started;
+        d->slowest_us = took > d->slowest_us ? took : d->slowest_us;
+        if (took < best_us) {
+            best_us = took;
+            d->unsure_ms = took / 2000 + 1;
+            d->skew_ms = now - wall - took / 2000;
+        }
+    }
+    return 0;
+}
+
+static int check_connection(doctor *d)
+{
+    int64_t now;
+    int rc = jobq__store_now(d->queue->store, &now); /* connects */
+
+    rc = rc < 0 ? rc : measure(d);
+    if (rc < 0)
+        return say_error(d, "connection", jobq__queue_note(d->queue, rc));
+    say(d, JOBQ_FINDING_OK, "connection", NULL, "%s answers, slowest of %d round trips %.3f ms",
+        jobq_queue_dsn(d->queue), PINGS, (double)d->slowest_us / 1000);
+    return 0;
+}
+
+static int check_clock(doctor *d)
+{
+    int64_t skew = d->skew_ms < 0 ? -d->skew_ms : d->skew_ms;
+    bool far = skew > d->unsure_ms + SKEW_NOTE_MS, too_far = skew > d->unsure_ms + SKEW_PROBLEM_MS;
+
+    if (jobq__store_driver(d->queue->store)->features & JOBQ_FEATURE_HOST_CLOCK)
+        say(d, JOBQ_FINDING_OK, "clock", NULL, "the store uses this host's clock");
+    else
+        say(d,
+            too_far ? JOBQ_FINDING_PROBLEM
+            : far   ? JOBQ_FINDING_NOTE
+                    : JOBQ_FINDING_OK,
+            "clock",
+            far ? "synchronise both hosts (chrony, systemd-timesyncd): leases are safe, but times "
+                  "given as a date and times shown are off by that much"
+                : NULL,
+            "the store's clock is %" PRId64 " ms %s this host's (known to %" PRId64 " ms)", skew,
+            d->skew_ms < 0 ? "behind" : "ahead of", d->unsure_ms);
+    return 0;
+}
+
+/* ---- schema, lease --------------------------------------------------------------------------- */
+
+static int check_schema(doctor *d)
+{
+    int rc = jobq_queue_workers(d->queue, &d->workers);
+
+    if (rc < 0) {
+        say(d, JOBQ_FINDING_PROBLEM, "schema", "run \"jobqueue migrate\" with a user who may", "%s",
+            jobq_error_message(jobq_error_last()));
+        return 0;
+    }
+    say(d, JOBQ_FINDING_OK, "schema", NULL, "what version %s needs is there", jobq_version());
+    return 0;
+}
+
+/* A renewal that fails has two thirds of the lease left to be repeated in. */
+static int check_lease(doctor *d)
+{
+    const int64_t timeout = d->queue->conf->s.read_timeout_ms;
+    size_t n = jobq_workers_count(d->workers);
+    int64_t lease = n ? INT64_MAX : USUAL_LEASE_MS, own;
+
+    for (size_t i = 0; i < n; i++) {
+        own = jobq_workers_number(d->workers, i, JOBQ_WORKERS_LEASE_MS);
+        lease = own < lease ? own : lease;
+    }
+    if (d->slowest_us / 1000 * 6 > lease)
+        say(d, JOBQ_FINDING_PROBLEM, "lease",
+            "raise the workers' --lease, or bring worker and store nearer together",
+            "%s lease is %.3g s, a round trip took %.3g s: leases will be lost",
+            n ? "the shortest" : "the usual", (double)lease / 1000, (double)d->slowest_us / 1e6);
+    else if (timeout * 2 > lease)
+        say(d, JOBQ_FINDING_NOTE, "lease", "lower read_timeout, or raise the workers' --lease",
+            "%s lease is %.3g s: one call that hangs for read_timeout (%.3g s) may lose it",
+            n ? "the shortest" : "the usual", (double)lease / 1000, (double)timeout / 1000);
+    else
+        say(d, JOBQ_FINDING_OK, "lease", NULL, "%s lease is %.3g s, renewed every third of it",
+            n ? "the shortest" : "the usual", (double)lease / 1000);
+    return 0;
+}
+
+/* ---- workers --------------------------------------------------------------------------------- */
+
+/* Does a live worker watch the queue? Somebody who reserves by hand may watch any. */
+static bool is_served(const jobq_workers *workers, const char *queue)
+{
+    const char *watched;
+
+    for (size_t i = 0; i < jobq_workers_count(workers); i++) {
+        if (!jobq_workers_queue(workers, i, 0))
+            return true;
+        for (size_t k = 0; (watched = jobq_workers_queue(workers, i, k)) != NULL; k++)
+            if (strcmp(watched, queue) == 0)
+                return true;
+    }
+    return false;
+}
+
+static int check_queue(doctor *d, const char *name)
+{
+    int64_t v[JOBQ_STATS], age;
+    int rc = jobq_queue_stats(d->queue, name, strlen(name), v);
+
+    if (rc < 0)
+        return say_error(d, "workers", rc);
+    age = v[JOBQ_STAT_OLDEST_READY_AGE_MS];
+    if (v[JOBQ_STAT_READY] && age > WAIT_TOO_LONG_MS && !is_served(d->workers, name))
+        say(d, JOBQ_FINDING_PROBLEM, "workers", "start one that has it in its --queue list",
+            "queue \"%s\" has %" PRId64 " ready jobs, the oldest since %" PRId64
+            " s, and no live worker",
+            name, v[JOBQ_STAT_READY], age / 1000);
+    return 0;
+}
+
+static int check_workers(doctor *d)
+{
+    const int before = d->problems;
+    char **names;
+    size_t count;
+    int rc = jobq_queue_names(d->queue, &names, &count);
+
+    if (rc < 0)
+        return say_error(d, "workers", rc);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = check_queue(d, names[i]);
+    jobq_names_free(names, count);
+    if (rc == 0 && d->problems == before)
+        say(d, JOBQ_FINDING_OK, "workers", NULL,
+            "%zu live, and no job waits longer than %d s without one",
+            jobq_workers_count(d->workers), WAIT_TOO_LONG_MS / 1000);
+    return rc;
+}
+
+/* ---- the file under the store ---------------------------------------------------------------- */
+
+static const char networked[] =
+    "move the file to a local disk, or use a server: locks and shared memory do not hold there";
+static const struct {
+    unsigned long magic;
+    const char *word;
+    jobq_finding_grade grade;
+    const char *advice;
+} file_systems[] = {
+    {0x6969, "NFS", JOBQ_FINDING_PROBLEM, networked},
+    {0x517b, "SMB", JOBQ_FINDING_PROBLEM, networked},
+    {0xff534d42, "CIFS", JOBQ_FINDING_PROBLEM, networked},
+    {0xfe534d42, "SMB2", JOBQ_FINDING_PROBLEM, networked},
+    {0x00c36400, "Ceph", JOBQ_FINDING_PROBLEM, networked},
+    {0x5346414f, "AFS", JOBQ_FINDING_PROBLEM, networked},
+    {0x01021997, "9p", JOBQ_FINDING_PROBLEM, networked},
+    {0x65735546, "FUSE", JOBQ_FINDING_NOTE,
+     "make sure that it is a local disk with real locks and shared memory"},
+    {0x01021994, "tmpfs", JOBQ_FINDING_NOTE, "it lies in memory: a restart of the host empties it"},
+    {0x858458f6, "ramfs", JOBQ_FINDING_NOTE, "it lies in memory: a restart of the host empties it"},
+    {0x794c7630, "overlayfs", JOBQ_FINDING_NOTE,
+     "in a container the jobs go with it: put the file on a volume"},
+    {0xef53, "ext4", JOBQ_FINDING_OK, NULL},
+    {0x58465342, "XFS", JOBQ_FINDING_OK, NULL},
+    {0x9123683e, "Btrfs", JOBQ_FINDING_OK, NULL},
+    {0x2fc12fc1, "ZFS", JOBQ_FINDING_OK, NULL}};
+enum { FILE_SYSTEMS = sizeof(file_systems) / sizeof(file_systems[0]) };
+
+static void check_file_system(doctor *d, const char *path)
+{
+    struct statfs fs;
+    size_t i = 0;
+
+    if (statfs(path, &fs) != 0) {
+        say(d, JOBQ_FINDING_PROBLEM, "file", "make the file's folder accessible", "%s: %s", path,
+            strerror(errno));
+        return;
+    }
+    while (i < FILE_SYSTEMS && (uint32_t)fs.f_type != (uint32_t)file_systems[i].magic)
+        i++;
+    if (i < FILE_SYSTEMS)
+        say(d, file_systems[i].grade, "file", file_systems[i].advice, "%s lies on %s", path,
+            file_systems[i].word);
+    else
+        say(d, JOBQ_FINDING_OK, "file", NULL, "%s lies on a file system of type 0x%lx", path,
+            (unsigned long)fs.f_type);
+}
+
+static void check_room(doctor *d, const char *path)
+{
+    struct statvfs vfs;
+    uint64_t free_mb;
+
+    if (statvfs(path, &vfs) != 0)
+        return;
+    free_mb = (uint64_t)vfs.f_bavail * vfs.f_frsize >> 20;
+    if (free_mb < FREE_LEAST_MB || (vfs.f_blocks && vfs.f_bavail * 50 < vfs.f_blocks))
+        say(d, JOBQ_FINDING_PROBLEM, "room",
+            "free some: on a full disk nothing can be pushed or settled",
+            "%" PRIu64 " MB are free on the disk of %s", free_mb, path);
+    else
+        say(d, JOBQ_FINDING_OK, "room", NULL, "%" PRIu64 " MB are free", free_mb);
+}
+
+static void check_mode(doctor *d, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && (st.st_mode & (S_IRWXG | S_IRWXO)))
+        say(d, JOBQ_FINDING_NOTE, "mode", "chmod 0600 it, unless that is meant",
+            "others than its owner may open %s (mode %04o)", path, (unsigned)st.st_mode & 07777);
+}
+
+static int check_file(doctor *d)
+{
+    const char *path = jobq__store_file(d->queue->store);
+
+    if (!path)
+        return 0;
+    check_file_system(d, path);
+    check_room(d, path);
+    check_mode(d, path);
+    return 0;
+}
+
+/* ---- the library ----------------------------------------------------------------------------- */
+
+static void check_library(doctor *d)
+{
+    char drivers[256] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; jobq_driver_name(i) && n < sizeof(drivers); i++)
+        n += (size_t)snprintf(drivers + n, sizeof(drivers) - n, "%s%s", i ? ", " : "",
+                              jobq_driver_name(i));
+    say(d, JOBQ_FINDING_OK, "library", NULL, "libjobqueue %s with %s", jobq_version(), drivers);
+}
+
+int jobq_queue_doctor(jobq_queue *queue, void (*found)(void *payload, const jobq_finding *finding),
+                      void *payload)
+{
+    static int (*const checks[])(doctor *) = {check_connection, check_clock,   check_schema,
+                                              check_lease,      check_workers, check_file};
+    doctor d = {.queue = queue, .found = found, .payload = payload};
+    int rc = 0;
+
+    jobq__error_clear();
+    check_library(&d);
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && rc == 0; i++)
+        rc = checks[i](&d);
+    jobq_workers_free(d.workers);
+    if (rc == 0)
+        jobq__error_clear();
+    return rc < 0 ? rc : d.problems;
+}
