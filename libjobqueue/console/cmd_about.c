@@ -130,7 +130,7 @@ static void print_option(const jobq__option_view *o)
 {
     char left[96];
 
-    snprintf(left, sizeof(left), "--%s%s%s", o->name, *o->meta ? "=" : "", o->meta);
+    jobq__option_spell(o, left, sizeof(left));
     printf("  %-28s %s\n", left, o->meaning);
     if (o->standard && *o->meta)
         printf("  %-28s   default %s; %s\n", "", o->standard, o->range);
@@ -190,6 +190,8 @@ int jobq__cmd_help(jobq__cli *cli)
         jobq__man_print(cli);
         return JOBQ__EXIT_OK;
     }
+    if (cli->given.completion)
+        return jobq__completion_print(cli, cli->given.completion);
     if (!cli->given.help || (c && c->run == jobq__cmd_help))
         c = word ? jobq__command_find(word) : NULL;
     if (word && !c)

@@ -1,122 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking without taking: stats, jobs, failed, show.
+ * Looking at jobs without taking them: jobs, failed, show.
  */
 #include <string.h>
 
 #include "console/console.h"
-
-/* ---- stats ----------------------------------------------------------------------------------- */
-
-typedef struct {
-    const char *queue;
-    int64_t values[JOBQ_STATS];
-} stats_row;
-
-static const struct {
-    const char *key;
-    jobq_stat field;
-} stats_columns[] = {{"ready", JOBQ_STAT_READY},
-                     {"delayed", JOBQ_STAT_DELAYED},
-                     {"reserved", JOBQ_STAT_RESERVED},
-                     {"dead", JOBQ_STAT_DEAD},
-                     {"backlog", JOBQ_STAT_BACKLOG}};
-enum { STATS_COLUMNS = sizeof(stats_columns) / sizeof(stats_columns[0]) };
-
-/* Everything is asked for before the first byte is printed, so that a failure leaves no half
- * document; NULL and the exit code when it cannot be had. */
-static stats_row *collect_stats(jobq__cli *cli, const jobq__words_given *queues, int *code_out)
-{
-    stats_row *rows = jobq__arena_alloc(&cli->arena, (queues->count + 1) * sizeof(*rows));
-
-    if (!rows) {
-        *code_out = jobq__cli_usage(cli, "out of memory");
-        return NULL;
-    }
-    for (size_t i = 0; i < queues->count; i++) {
-        rows[i].queue = queues->items[i];
-        if (jobq_queue_stats(cli->queue, rows[i].queue, strlen(rows[i].queue), rows[i].values) <
-            0) {
-            *code_out = jobq__cli_fail(cli);
-            return NULL;
-        }
-    }
-    return rows;
-}
-
-static void print_stats_json(const stats_row *rows, size_t n)
-{
-    jobq__json j;
-
-    jobq__json_begin(&j, stdout);
-    jobq__json_open(&j, NULL, '{');
-    jobq__json_open(&j, "queues", '[');
-    for (size_t i = 0; i < n; i++) {
-        int64_t oldest = rows[i].values[JOBQ_STAT_OLDEST_READY_AGE_MS];
-
-        jobq__json_open(&j, NULL, '{');
-        jobq__json_string(&j, "queue", rows[i].queue);
-        for (size_t k = 0; k < STATS_COLUMNS; k++)
-            jobq__json_int(&j, stats_columns[k].key, rows[i].values[stats_columns[k].field]);
-        if (oldest < 0)
-            jobq__json_null(&j, "oldest_ready_age");
-        else
-            jobq__json_real(&j, "oldest_ready_age", (double)oldest / 1000);
-        jobq__json_close(&j, '}');
-    }
-    jobq__json_close(&j, ']');
-    jobq__json_close(&j, '}');
-}
-
-static void print_stats(jobq__cli *cli, const stats_row *rows, size_t n)
-{
-    jobq__table t;
-
-    jobq__table_begin(&t, cli, "QUEUE", ">READY", ">DELAYED", ">RESERVED", ">DEAD", ">BACKLOG",
-                      ">OLDEST", (char *)NULL);
-    for (size_t i = 0; i < n; i++) {
-        int64_t oldest = rows[i].values[JOBQ_STAT_OLDEST_READY_AGE_MS];
-
-        jobq__table_add(&t, jobq__cli_clean(cli, rows[i].queue, strlen(rows[i].queue)));
-        for (size_t k = 0; k < STATS_COLUMNS; k++)
-            jobq__table_addf(&t, "%lld", (long long)rows[i].values[stats_columns[k].field]);
-        jobq__table_add(&t, oldest < 0 ? "-" : jobq__cli_span(cli, oldest));
-    }
-    jobq__table_end(&t);
-}
-
-static int stats_of(jobq__cli *cli, const jobq__words_given *queues)
-{
-    int code = 0;
-    const stats_row *rows = collect_stats(cli, queues, &code);
-
-    if (!rows)
-        return code;
-    if (cli->given.json && !cli->given.quiet)
-        print_stats_json(rows, queues->count);
-    if (jobq__cli_speaks(cli) && queues->count)
-        print_stats(cli, rows, queues->count);
-    if (jobq__cli_speaks(cli) && !queues->count)
-        jobq__cli_note(cli, "the store has no queues yet");
-    return 0;
-}
-
-int jobq__cmd_stats(jobq__cli *cli)
-{
-    char **names;
-    size_t count;
-    int code = jobq__cli_open(cli);
-
-    if (code)
-        return code;
-    if (cli->given.args.count)
-        return stats_of(cli, &cli->given.args);
-    if (jobq_queue_names(cli->queue, &names, &count) < 0)
-        return jobq__cli_fail(cli);
-    code = stats_of(cli, &(jobq__words_given){(const char **)names, count});
-    jobq_names_free(names, count);
-    return code;
-}
 
 /* ---- jobs, failed ---------------------------------------------------------------------------- */
 
@@ -278,14 +166,14 @@ int jobq__cmd_show(jobq__cli *cli)
     jobq__json j;
     int code;
 
-    if (cli->given.raw && cli->given.json)
-        return jobq__cli_usage(cli, "show takes either --raw or --json, not both");
     code = jobq__cli_open(cli);
     if (code)
         return code;
     if (jobq_queue_find(cli->queue, id, strlen(id), &info) < 0)
         return jobq__cli_fail(cli);
-    if (cli->given.raw) {
+    if (cli->given.raw && cli->given.json) {
+        jobq__job_export(cli, stdout, info);
+    } else if (cli->given.raw) {
         print_raw(info);
     } else if (!cli->given.quiet && cli->given.json) {
         jobq__json_begin(&j, stdout);

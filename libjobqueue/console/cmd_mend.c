@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mending dead jobs: retry and forget, by ids or by filter (rule F4). What was not done is named,
- * and makes the exit code 1.
+ * Mending dead jobs: retry, forget and flush, by ids or by filter (rule F4). What was not done is
+ * named, and makes the exit code 1.
  */
 #include <string.h>
 
@@ -26,6 +26,7 @@ bool jobq__filter_make(const jobq__given *g, jobq_filter *out)
 
 static const mend_kind retrying = {JOBQ_DEAD_RETRY, "retried", "retrying"};
 static const mend_kind forgetting = {JOBQ_DEAD_FORGET, "forgotten", "forgetting"};
+static const mend_kind flushing = {JOBQ_DEAD_FORGET, "forgotten", "flushing"};
 
 static int show_progress(void *payload, int64_t done)
 {
@@ -147,7 +148,7 @@ static int mend(jobq__cli *cli, const mend_kind *kind)
 
     if (kind == &retrying)
         read_all_word(g);
-    filtered = jobq__filter_make(g, &filter) || g->all;
+    filtered = jobq__filter_make(g, &filter) || g->all || kind == &flushing;
     if (filtered && g->args.count)
         return jobq__cli_usage(cli, "%s takes either ids or a filter, not both",
                                cli->command->name);
@@ -172,4 +173,9 @@ int jobq__cmd_retry(jobq__cli *cli)
 int jobq__cmd_forget(jobq__cli *cli)
 {
     return mend(cli, &forgetting);
+}
+
+int jobq__cmd_flush(jobq__cli *cli)
+{
+    return mend(cli, &flushing);
 }

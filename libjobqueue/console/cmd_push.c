@@ -97,7 +97,9 @@ int jobq__cmd_push(jobq__cli *cli)
     jobq_message *m;
     int rc, code;
 
-    if (strcmp(cli->given.args.items[0], "-") == 0)
+    if (cli->given.args.count == 0 && !cli->given.raw)
+        return jobq__cli_usage(cli, "push needs NAME [JSON], - or --raw");
+    if (cli->given.args.count == 0 || strcmp(cli->given.args.items[0], "-") == 0)
         return jobq__cmd_push_lines(cli);
     if (cli->given.raw && cli->given.args.count > 1)
         return jobq__cli_usage(

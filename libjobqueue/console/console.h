@@ -13,7 +13,7 @@
 
 #include "util/buf.h"
 
-enum { JOBQ__EXIT_OK = 0, JOBQ__EXIT_FAILED = 1, JOBQ__EXIT_USAGE = 2 };
+enum { JOBQ__EXIT_OK = 0, JOBQ__EXIT_FAILED = 1, JOBQ__EXIT_USAGE = 2, JOBQ__EXIT_ALARM = 3 };
 
 typedef struct jobq__cli jobq__cli;
 
@@ -27,9 +27,11 @@ enum {
     JOBQ__ON_FILTER = 8, /* queue name reason older-than */
     JOBQ__ON_MEND = 16,  /* all dry-run */
     JOBQ__ON_CONTEXT = 32,
-    JOBQ__ON_WORK = 64, /* queue=LIST daemon, and the front end's source */
+    JOBQ__ON_WORK = 64,   /* queue=LIST daemon, and the front end's source */
+    JOBQ__ON_TEXTS = 128, /* hidden: what man page and completion are made from */
     JOBQ__ON_RAW = 256,
-    JOBQ__ON_MAN = 128 /* hidden */
+    JOBQ__ON_WATCH = 512,
+    JOBQ__ON_AGE = 1024
 };
 
 typedef struct {
@@ -57,6 +59,10 @@ int jobq__cmd_show(jobq__cli *cli);
 int jobq__cmd_failed(jobq__cli *cli);
 int jobq__cmd_retry(jobq__cli *cli);
 int jobq__cmd_forget(jobq__cli *cli);
+int jobq__cmd_flush(jobq__cli *cli);
+int jobq__cmd_workers(jobq__cli *cli);
+int jobq__cmd_monitor(jobq__cli *cli);
+int jobq__cmd_doctor(jobq__cli *cli);
 int jobq__cmd_migrate(jobq__cli *cli);
 int jobq__cmd_ping(jobq__cli *cli);
 int jobq__cmd_config(jobq__cli *cli);
@@ -97,9 +103,10 @@ typedef struct {
 } jobq__words_given;
 
 typedef struct {
-    const char *dsn, *queue, *name, *reason, *after, *source;
+    const char *dsn, *queue, *name, *reason, *after, *source, *completion;
     jobq__words_given queues, contexts, args;
-    int64_t limit, older_than_ms; /* older_than -1: not given */
+    int64_t limit, older_than_ms, max_age_ms; /* the last two -1: not given */
+    int64_t watch_ms;                         /* 0: not given */
     jobq_state state;
     bool json, quiet, no_color, help, all, dry_run, daemon, man, raw;
 } jobq__given;
@@ -144,10 +151,12 @@ bool jobq__cli_speaks(const jobq__cli *cli);
 /* One option that a command takes, from either table. */
 typedef struct {
     char name[48]; /* kebab-case, without dashes */
-    char meta[24]; /* what stands behind "=": "SECONDS"; "" = a flag */
+    char meta
+        [24]; /* what stands behind "=": "SECONDS"; "" = a flag; "[=SECONDS]" = may be left out */
     const char *meaning;
     const char *standard, *range; /* of the options table, else NULL */
     const char *conf_name;        /* row of the options table, NULL: of the console */
+    const char *words;            /* what the value may be, separated by blanks; NULL: anything */
     const struct jobq__cli_option *row;
     bool everywhere, hidden;
 } jobq__option_view;
@@ -161,7 +170,12 @@ bool jobq__option_in_scope(int scope, size_t i, jobq__option_view *out);
 /* By its name; also the hidden ones. */
 bool jobq__option_find(const jobq__cli *cli, const jobq__command *command, const char *name,
                        jobq__option_view *out);
-/* Sets one of the console's own: 0 or the exit code, with the error printed. */
+/* Must a value follow? */
+bool jobq__option_needs_value(const jobq__option_view *view);
+/* "--limit=N", "--watch[=SECONDS]", "--all" */
+void jobq__option_spell(const jobq__option_view *view, char *out, size_t size);
+/* Sets one of the console's own (value NULL: none was given): 0 or the exit code, with the error
+ * printed. */
 int jobq__option_apply(jobq__cli *cli, const jobq__option_view *view, const char *value);
 /* Appends a word to a list of the run; false: out of memory. */
 bool jobq__words_add(jobq__cli *cli, jobq__words_given *words, const char *word);
@@ -229,6 +243,17 @@ void jobq__job_print(jobq__cli *cli, const jobq_info *info);
 char *jobq__job_payload(jobq__cli *cli, const jobq_info *info, size_t *n_out,
                         const char **problem_out);
 const char *jobq__job_text(jobq__cli *cli, const jobq_info *info, jobq_info_text_field which);
+
+/* Member "context", and one member for each option that was given at push. */
+void jobq__job_context_json(jobq__json *j, const jobq_info *info);
+void jobq__job_options_json(jobq__json *j, const jobq_info *info);
+/* One line of JSON from which "push -" makes the job again, body byte for byte (rule A5). */
+void jobq__job_export(jobq__cli *cli, FILE *out, const jobq_info *info);
+
+/* ---- complete.c ------------------------------------------------------------------------------ */
+
+/* The completion script for a shell; usage error for another word than bash and zsh. */
+int jobq__completion_print(jobq__cli *cli, const char *shell);
 
 /* ---- man.c ----------------------------------------------------------------------------------- */
 

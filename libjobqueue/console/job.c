@@ -69,7 +69,7 @@ static void put_payload(jobq__cli *cli, jobq__json *j, const jobq_info *info)
     jobq_text_free(text);
 }
 
-static void put_context(jobq__json *j, const jobq_info *info)
+void jobq__job_context_json(jobq__json *j, const jobq_info *info)
 {
     const char *key, *value;
     char name[8200];
@@ -85,19 +85,17 @@ static void put_context(jobq__json *j, const jobq_info *info)
 }
 
 /* Options come as text; those that are numbers are written as numbers. */
-static void put_options(jobq__json *j, const jobq_info *info)
+void jobq__job_options_json(jobq__json *j, const jobq_info *info)
 {
     const char *name, *value;
     double number;
 
-    jobq__json_open(j, "options", '{');
     for (size_t i = 0; jobq_info_option(info, i, &name, &value); i++) {
         if (jobq__str_double(value, strlen(value), &number))
             jobq__json_real(j, name, number);
         else
             jobq__json_string(j, name, value);
     }
-    jobq__json_close(j, '}');
 }
 
 static void put_error(jobq__json *j, const jobq_info *info)
@@ -164,8 +162,10 @@ void jobq__job_json(jobq__cli *cli, jobq__json *j, const char *key, const jobq_i
         jobq__json_int(j, counters[i].key, jobq_info_number(info, counters[i].field));
     put_text(j, "unique", info, JOBQ_INFO_UNIQUE);
     put_payload(cli, j, info);
-    put_context(j, info);
-    put_options(j, info);
+    jobq__job_context_json(j, info);
+    jobq__json_open(j, "options", '{');
+    jobq__job_options_json(j, info);
+    jobq__json_close(j, '}');
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
         jobq__json_time(j, times[i].key, jobq_info_number(info, times[i].field));
     put_text(j, "reserved_by", info, JOBQ_INFO_RESERVED_BY);

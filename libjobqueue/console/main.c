@@ -27,14 +27,14 @@ static const jobq__command commands[] = {
     },
     {
         .name = "push",
-        .arguments = "NAME [JSON] | -",
+        .arguments = "[NAME [JSON] | -]",
         .summary = "put a job on a queue and print its id",
         .more = "JSON is the payload, null when absent. \"push -\" reads one job per line from "
                 "standard input: {\"name\": ..., \"payload\": ..., further options by their names "
-                "with underscores}.",
+                "with underscores}. \"push --raw\" without a name reads what \"show --raw --json\" "
+                "wrote.",
         .options = JOBQ__ON_CONTEXT | JOBQ__ON_RAW,
         .scope = JOBQ_SCOPE_PUSH,
-        .min_args = 1,
         .max_args = 2,
         .exits = "0 stored (or its unique key is held), 1 refused by the store or some lines "
                  "refused",
@@ -45,6 +45,7 @@ static const jobq__command commands[] = {
         .aliases = "status",
         .arguments = "[QUEUE...]",
         .summary = "count the jobs of each queue",
+        .options = JOBQ__ON_WATCH,
         .max_args = -1,
         .exits = "0",
         .run = jobq__cmd_stats,
@@ -96,6 +97,34 @@ static const jobq__command commands[] = {
         .run = jobq__cmd_forget,
     },
     {
+        .name = "flush",
+        .arguments = "",
+        .summary = "delete all dead jobs, or those that a filter matches, without asking",
+        .options = JOBQ__ON_FILTER | JOBQ__ON_MEND,
+        .exits = mend_exits,
+        .run = jobq__cmd_flush,
+    },
+    {
+        .name = "workers",
+        .arguments = "",
+        .summary = "list the live workers of the store",
+        .exits = "0",
+        .run = jobq__cmd_workers,
+    },
+    {
+        .name = "monitor",
+        .arguments = "QUEUE:MAX...",
+        .summary = "say whether queues are too full or wait too long",
+        .more = "MAX is compared with the backlog: ready, delayed and reserved jobs. With "
+                "--max-age, \":MAX\" may be left out. Several queues may also stand in one word, "
+                "separated by commas.",
+        .options = JOBQ__ON_AGE,
+        .min_args = 1,
+        .max_args = -1,
+        .exits = "0 none is over, 3 one is",
+        .run = jobq__cmd_monitor,
+    },
+    {
         .name = "migrate",
         .aliases = "queue:table install",
         .arguments = "",
@@ -109,6 +138,13 @@ static const jobq__command commands[] = {
         .summary = "measure one round trip to the store",
         .exits = "0",
         .run = jobq__cmd_ping,
+    },
+    {
+        .name = "doctor",
+        .arguments = "",
+        .summary = "look the store, the way to it and the workers over",
+        .exits = "0 nothing is wrong, 3 a problem was found",
+        .run = jobq__cmd_doctor,
     },
     {
         .name = "config",
@@ -128,7 +164,7 @@ static const jobq__command commands[] = {
         .name = "help",
         .arguments = "[COMMAND]",
         .summary = "explain a command",
-        .options = JOBQ__ON_MAN,
+        .options = JOBQ__ON_TEXTS,
         .max_args = 1,
         .exits = "0",
         .run = jobq__cmd_help,
@@ -158,7 +194,8 @@ const jobq__command *jobq__command_find(const char *name)
     if (*bare == '\0' || strchr(bare, ' '))
         return NULL;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (strcmp(commands[i].name, bare) == 0 || listed(commands[i].aliases, name))
+        if (strcmp(commands[i].name, bare) == 0 || listed(commands[i].aliases, name) ||
+            listed(commands[i].aliases, bare))
             return &commands[i];
     return NULL;
 }
@@ -245,7 +282,7 @@ int jobq_console_main(const jobq_console *console, int argc, char *const *argv)
                console->size < sizeof(cli.front) ? console->size : sizeof(cli.front));
     cli.program = cli.front.program ? cli.front.program : "jobqueue";
     cli.given.limit = 50;
-    cli.given.older_than_ms = -1;
+    cli.given.older_than_ms = cli.given.max_age_ms = -1;
     jobq__terminal_look(&cli.terminal, false);
     code = jobq__options_parse(&cli, argc, argv);
     if (code == 0) {

@@ -83,6 +83,8 @@ static const char *const tail[] = {
     "The store could not be reached or refused it, or nothing was found.",
     ".It 2",
     "Wrong usage or configuration.",
+    ".It 3",
+    "A queue is over its threshold, or something was found that needs to be mended.",
     ".It 12",
     "An inline worker was over its memory limit.",
     ".El",
@@ -97,6 +99,18 @@ static const char *const tail[] = {
     ".Bd -literal -offset indent",
     "jobqueue failed --queue=mail",
     "jobqueue retry --queue=mail --older-than=3600",
+    ".Ed",
+    ".Pp",
+    "Mend a dead job whose payload cannot be read:",
+    ".Bd -literal -offset indent",
+    "jobqueue show ID --raw >body",
+    "jobqueue push NAME --raw <body",
+    "jobqueue forget ID",
+    ".Ed",
+    ".Pp",
+    "Be told when too many jobs wait, or for too long:",
+    ".Bd -literal -offset indent",
+    "jobqueue monitor mail:1000 --max-age=300 || notify-somebody",
     ".Ed",
     NULL};
 
@@ -145,8 +159,10 @@ static void print_text(const char *text)
 static void print_option(jobq__cli *cli, const jobq__option_view *o)
 {
     printf(".It Fl -%s", o->name);
-    if (*o->meta)
+    if (jobq__option_needs_value(o))
         printf(" Ns = Ns Ar %s", o->meta);
+    else if (*o->meta) /* "[=SECONDS]" */
+        printf(" Ns Oo = Ns Ar %.*s Oc", (int)strlen(o->meta) - 3, o->meta + 2);
     putchar('\n');
     if (o->standard && *o->meta)
         print_text(jobq__cli_format(cli, "%s (default %s; %s)", o->meaning, o->standard, o->range));

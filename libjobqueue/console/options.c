@@ -67,6 +67,20 @@ static int set_span(jobq__cli *cli, const struct jobq__cli_option *row, const ch
     return 0;
 }
 
+/* --watch alone is every two seconds. */
+static int set_watch(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    double seconds = 2;
+
+    if (value &&
+        (!jobq__str_double(value, strlen(value), &seconds) || seconds < 0.1 || seconds > 86400))
+        return jobq__cli_usage(cli,
+                               "option --%s: \"%s\" is not a number of seconds from 0.1 to 86400",
+                               row->name, value);
+    *(int64_t *)field(cli, row) = (int64_t)(seconds * 1000 + 0.5);
+    return 0;
+}
+
 static int set_state(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
 {
     if (jobq_state_parse(value, field(cli, row)) < 0)
@@ -149,8 +163,13 @@ static const struct jobq__cli_option rows[] = {
     {"context", "KEY=VALUE", "a text that travels with the job; may be repeated", JOBQ__ON_CONTEXT,
      AT(contexts), add_pair},
     {"raw", NULL,
-     "the payload's bytes as they are: show writes them, push reads them from standard input",
+     "the payload's bytes as they are: show writes them, push NAME reads them from standard input; "
+     "with show --json a line that push --raw without NAME takes",
      JOBQ__ON_RAW, AT(raw), set_flag},
+    {"watch", "[=SECONDS]", "again and again until INT or TERM, every 2 seconds unless it is said",
+     JOBQ__ON_WATCH, AT(watch_ms), set_watch},
+    {"max-age", "SECONDS", "longest time that the oldest ready job may have been ready",
+     JOBQ__ON_AGE, AT(max_age_ms), set_span},
     {"queue", "QUEUE,...", "the queues to serve, in this order (default: the connection's)",
      JOBQ__ON_WORK, AT(queues), add_list},
     {"daemon", NULL, "accepted for old habits; changes nothing", JOBQ__ON_WORK, AT(daemon),
@@ -166,7 +185,9 @@ static const struct jobq__cli_option rows[] = {
     {"help", NULL, "explain the command", JOBQ__ON_ALL, AT(help), set_flag},
 };
 static const struct jobq__cli_option source_row = {"", "", "", JOBQ__ON_WORK, AT(source), set_text};
-static const struct jobq__cli_option man_row = {"man", NULL, "", JOBQ__ON_MAN, AT(man), set_flag};
+static const struct jobq__cli_option hidden_rows[] = {
+    {"man", NULL, "", JOBQ__ON_TEXTS, AT(man), set_flag},
+    {"completion", "SHELL", "", JOBQ__ON_TEXTS, AT(completion), set_text}};
 #undef AT
 
 /* ---- the view -------------------------------------------------------------------------------- */
@@ -278,12 +299,24 @@ bool jobq__option_find(const jobq__cli *cli, const jobq__command *command, const
     for (size_t i = 0; jobq__option_at(&cli->front, command, i, out); i++)
         if (strcmp(out->name, name) == 0)
             return true;
-    if (command && (command->options & JOBQ__ON_MAN) && strcmp(name, man_row.name) == 0) {
-        view_row(&man_row, out);
-        out->hidden = true;
-        return true;
-    }
+    for (size_t i = 0; i < 2 && command && (command->options & JOBQ__ON_TEXTS); i++)
+        if (strcmp(name, hidden_rows[i].name) == 0) {
+            view_row(&hidden_rows[i], out);
+            out->hidden = true;
+            return true;
+        }
     return false;
+}
+
+bool jobq__option_needs_value(const jobq__option_view *view)
+{
+    return *view->meta && *view->meta != '[';
+}
+
+void jobq__option_spell(const jobq__option_view *view, char *out, size_t size)
+{
+    snprintf(out, size, "--%s%s%s", view->name, jobq__option_needs_value(view) ? "=" : "",
+             view->meta);
 }
 
 int jobq__option_apply(jobq__cli *cli, const jobq__option_view *view, const char *value)

@@ -110,7 +110,7 @@ static int take_option(jobq__cli *cli, const char *text, const char *next, bool 
     if (!jobq__option_find(cli, cli->command, current_name(cli, name), &view))
         return refuse_option(cli, name);
     value = sign ? sign + 1 : NULL;
-    if (!value && *view.meta) {
+    if (!value && jobq__option_needs_value(&view)) {
         if (!next || (strncmp(next, "--", 2) == 0))
             return jobq__cli_usage(cli, "option --%s needs a value: --%s=%s", name, name,
                                    view.meta);

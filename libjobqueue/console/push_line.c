@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/error.h"
 #include "util/str.h"
 
@@ -18,7 +19,10 @@ typedef struct {
 typedef struct {
     jobq_message *m;
     jobq_reader *reader;
-    bool has_name, has_payload, has_context;
+    bool has_name, has_payload, has_context, has_format;
+    char *raw; /* body as it is, NULL: none */
+    size_t raw_n;
+    int format;
 } line;
 
 static int malformed(const char *what)
@@ -128,9 +132,46 @@ static int read_name(line *l, const jobq_token *text)
 static int read_payload(line *l, const jobq_token *text)
 {
     if (l->has_payload)
-        return malformed("\"payload\" twice");
+        return malformed(l->raw ? "\"payload\" beside \"raw\"" : "\"payload\" twice");
     l->has_payload = true;
     return jobq_payload_from_json(jobq_message_payload(l->m), text->as.text.p, text->as.text.n);
+}
+
+/* {"$bytes": ...}: the body as it is. What it is checks the push. */
+static int read_raw(line *l, const jobq_token *text)
+{
+    jobq_token token;
+    int rc;
+
+    if (l->has_payload)
+        return malformed(l->raw ? "\"raw\" twice" : "\"raw\" beside \"payload\"");
+    l->has_payload = true;
+    jobq_reader_open(l->reader, JOBQ_FORMAT_JSON, text->as.text.p, text->as.text.n);
+    rc = jobq_reader_next(l->reader, &token);
+    if (rc < 0 || token.kind != JOBQ_BYTES)
+        return jobq__error_set(JOBQ_EPAYLOAD, "\"raw\" must be {\"$bytes\": base64}");
+    l->raw = jobq__memdup(token.as.text.p, token.as.text.n);
+    l->raw_n = token.as.text.n;
+    return l->raw ? 0 : jobq__error_nomem();
+}
+
+static int read_format(line *l, const jobq_token *text)
+{
+    static const struct {
+        const char *word;
+        int format;
+    } formats[] = {{"msgpack", JOBQ_FORMAT_MSGPACK}, {"json", JOBQ_FORMAT_JSON}};
+    jobq_token token;
+
+    if (read_string(l->reader, text, &token) == 0)
+        for (size_t i = 0; i < 2; i++)
+            if (token.as.text.n == strlen(formats[i].word) &&
+                memcmp(token.as.text.p, formats[i].word, token.as.text.n) == 0) {
+                l->has_format = true;
+                l->format = formats[i].format;
+                return 0;
+            }
+    return jobq__error_set(JOBQ_EPAYLOAD, "\"format\" must be \"msgpack\" or \"json\"");
 }
 
 /* The reader hands out one text at a time, so a key is copied while its value is read. */
@@ -208,7 +249,11 @@ static int read_option(line *l, const char *name, const jobq_token *text)
 static const struct {
     const char *name;
     int (*read)(line *l, const jobq_token *text);
-} members[] = {{"name", read_name}, {"payload", read_payload}, {"context", read_context}};
+} members[] = {{"name", read_name},
+               {"payload", read_payload},
+               {"context", read_context},
+               {"raw", read_raw},
+               {"format", read_format}};
 enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
 
 static const char *next_name(void *payload, size_t i)
@@ -268,7 +313,11 @@ static int read_object(line *l, cursor *c)
     skip_space(c);
     if (c->p != c->end)
         return malformed("something follows the }");
-    return l->has_name ? 0 : jobq__error_set(JOBQ_EPAYLOAD, "\"name\" is missing");
+    if (!l->has_name)
+        return jobq__error_set(JOBQ_EPAYLOAD, "\"name\" is missing");
+    if (l->has_format && !l->raw)
+        return malformed("\"format\" without \"raw\"");
+    return l->raw ? jobq_message_set_body(l->m, l->format, l->raw, l->raw_n) : 0;
 }
 
 int jobq__push_line_read(const char *p, size_t n, const jobq_conf *base, jobq_message *m)
@@ -284,5 +333,6 @@ int jobq__push_line_read(const char *p, size_t n, const jobq_conf *base, jobq_me
         return jobq__error_nomem();
     rc = read_object(&l, &c);
     jobq_reader_free(l.reader);
+    jobq__free(l.raw);
     return rc;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * push -: lines from standard input, sent in chunks of bounded size. A chunk also goes when the
- * input pauses, so that a slow writer's jobs do not wait. Refused lines are named and passed over;
- * a store that fails ends it.
+ * push - and push --raw: lines from standard input, sent in chunks of bounded size. A chunk also
+ * goes when the input pauses, so that a slow writer's jobs do not wait. Refused lines are named
+ * and passed over; a store that fails ends it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -248,13 +248,15 @@ static int sum_up(push_run *run)
 
 static int check_given(jobq__cli *cli)
 {
+    const char *called = cli->given.args.count ? "push -" : "push --raw without NAME";
+
     if (cli->given.args.count > 1)
         return jobq__cli_usage(cli, "push - takes no payload: each line has its own");
-    if (cli->given.raw)
+    if (cli->given.raw && cli->given.args.count)
         return jobq__cli_usage(cli, "push - takes no --raw: it is for one job");
     if (cli->given.contexts.count)
-        return jobq__cli_usage(cli,
-                               "push - takes no --context: each line may have \"context\": {...}");
+        return jobq__cli_usage(cli, "%s takes no --context: each line may have \"context\": {...}",
+                               called);
     return jobq__cli_open(cli);
 }
 

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stats, once or again and again (rule N1). A live view redraws a terminal; elsewhere each tick is
+ * a block, or with --json a line.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "console/console.h"
+#include "util/clock.h"
+
+typedef struct {
+    const char *queue;
+    int64_t values[JOBQ_STATS];
+} stats_row;
+
+static const struct {
+    const char *key;
+    jobq_stat field;
+} columns[] = {{"ready", JOBQ_STAT_READY},
+               {"delayed", JOBQ_STAT_DELAYED},
+               {"reserved", JOBQ_STAT_RESERVED},
+               {"dead", JOBQ_STAT_DEAD},
+               {"backlog", JOBQ_STAT_BACKLOG}};
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+
+/* ---- one look -------------------------------------------------------------------------------- */
+
+/* Everything is asked for before the first byte is printed, so that a failure leaves no half
+ * document; NULL and the exit code when it cannot be had. */
+static stats_row *collect(jobq__cli *cli, const jobq__words_given *queues, int *code_out)
+{
+    stats_row *rows = jobq__arena_alloc(&cli->arena, (queues->count + 1) * sizeof(*rows));
+
+    if (!rows) {
+        *code_out = jobq__cli_usage(cli, "out of memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < queues->count; i++) {
+        rows[i].queue = queues->items[i];
+        if (jobq_queue_stats(cli->queue, rows[i].queue, strlen(rows[i].queue), rows[i].values) <
+            0) {
+            *code_out = jobq__cli_fail(cli);
+            return NULL;
+        }
+    }
+    return rows;
+}
+
+static void print_json(const jobq__cli *cli, const stats_row *rows, size_t n)
+{
+    jobq__json j;
+
+    jobq__json_begin(&j, stdout);
+    jobq__json_open(&j, NULL, '{');
+    if (cli->given.watch_ms)
+        jobq__json_time(&j, "time", jobq__clock_wall_ms());
+    jobq__json_open(&j, "queues", '[');
+    for (size_t i = 0; i < n; i++) {
+        int64_t oldest = rows[i].values[JOBQ_STAT_OLDEST_READY_AGE_MS];
+
+        jobq__json_open(&j, NULL, '{');
+        jobq__json_string(&j, "queue", rows[i].queue);
+        for (size_t k = 0; k < COLUMNS; k++)
+            jobq__json_int(&j, columns[k].key, rows[i].values[columns[k].field]);
+        if (oldest < 0)
+            jobq__json_null(&j, "oldest_ready_age");
+        else
+            jobq__json_real(&j, "oldest_ready_age", (double)oldest / 1000);
+        jobq__json_close(&j, '}');
+    }
+    jobq__json_close(&j, ']');
+    jobq__json_close(&j, '}');
+}
+
+static void print_table(jobq__cli *cli, const stats_row *rows, size_t n)
+{
+    jobq__table t;
+
+    jobq__table_begin(&t, cli, "QUEUE", ">READY", ">DELAYED", ">RESERVED", ">DEAD", ">BACKLOG",
+                      ">OLDEST", (char *)NULL);
+    for (size_t i = 0; i < n; i++) {
+        int64_t oldest = rows[i].values[JOBQ_STAT_OLDEST_READY_AGE_MS];
+
+        jobq__table_add(&t, jobq__cli_clean(cli, rows[i].queue, strlen(rows[i].queue)));
+        for (size_t k = 0; k < COLUMNS; k++)
+            jobq__table_addf(&t, "%lld", (long long)rows[i].values[columns[k].field]);
+        jobq__table_add(&t, oldest < 0 ? "-" : jobq__cli_span(cli, oldest));
+    }
+    jobq__table_end(&t);
+}
+
+/* What stands over each look of a live view. */
+static void print_head(jobq__cli *cli)
+{
+    const char *dsn = jobq_queue_dsn(cli->queue);
+    int64_t now = jobq__clock_wall_ms();
+
+    if (cli->terminal.out)
+        printf("\033[H\033[J%s  %s  every %.3g s, Ctrl-C ends it\n\n", jobq__cli_time(cli, now),
+               jobq__cli_clean(cli, dsn, strlen(dsn)), (double)cli->given.watch_ms / 1000);
+    else
+        printf("%s\n", jobq__cli_time(cli, now));
+}
+
+static int show(jobq__cli *cli, const jobq__words_given *queues)
+{
+    int code = 0;
+    const stats_row *rows = collect(cli, queues, &code);
+
+    if (rows && cli->given.json && !cli->given.quiet)
+        print_json(cli, rows, queues->count);
+    if (rows && jobq__cli_speaks(cli) && cli->given.watch_ms)
+        print_head(cli);
+    if (rows && jobq__cli_speaks(cli) && queues->count)
+        print_table(cli, rows, queues->count);
+    if (rows && jobq__cli_speaks(cli) && !queues->count)
+        jobq__cli_note(cli, "the store has no queues yet");
+    return code;
+}
+
+/* The queues that were named, else all that the store has now. */
+static int look(jobq__cli *cli)
+{
+    char **names;
+    size_t count;
+    int code;
+
+    if (cli->given.args.count)
+        return show(cli, &cli->given.args);
+    if (jobq_queue_names(cli->queue, &names, &count) < 0)
+        return jobq__cli_fail(cli);
+    code = show(cli, &(jobq__words_given){(const char **)names, count});
+    jobq_names_free(names, count);
+    return code;
+}
+
+/* ---- a live view ----------------------------------------------------------------------------- */
+
+/* Waits; true: INT or TERM came. They are blocked, so none is lost and no handler is needed. */
+static bool is_ended(const sigset_t *signals, int64_t ms)
+{
+    const int64_t until = jobq__clock_mono_ms() + ms;
+    int64_t left;
+    int got;
+
+    do {
+        left = until - jobq__clock_mono_ms();
+        left = left > 0 ? left : 0;
+        got = sigtimedwait(signals, NULL,
+                           &(struct timespec){(time_t)(left / 1000), (left % 1000) * 1000000});
+    } while (got < 0 && errno == EINTR);
+    return got > 0;
+}
+
+/* One tick; its texts do not outlive it. */
+static int tick(jobq__cli *cli)
+{
+    const jobq__arena kept = cli->arena;
+    int code;
+
+    cli->arena = (jobq__arena){0};
+    jobq__terminal_look(&cli->terminal, cli->given.no_color); /* it may have changed its width */
+    code = look(cli);
+    if (code == 0 && !cli->terminal.out && jobq__cli_speaks(cli))
+        putchar('\n');
+    fflush(stdout);
+    jobq__arena_free(&cli->arena);
+    cli->arena = kept;
+    return code;
+}
+
+/* A store that goes away is said at each tick, and looked at again; one that was not there in the
+ * first place is the end. */
+static int watch(jobq__cli *cli)
+{
+    static const int ends[] = {SIGINT, SIGTERM};
+    sigset_t signals, before;
+    bool any = false, over = false;
+    int code = 0;
+
+    sigemptyset(&signals);
+    for (size_t i = 0; i < 2; i++)
+        sigaddset(&signals, ends[i]);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    if (cli->terminal.out)
+        setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* each look arrives as a whole */
+    while (!over) {
+        code = tick(cli);
+        any = any || code == 0;
+        over = !any || ferror(stdout) || is_ended(&signals, cli->given.watch_ms);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return any ? JOBQ__EXIT_OK : code;
+}
+
+int jobq__cmd_stats(jobq__cli *cli)
+{
+    int code = jobq__cli_open(cli);
+
+    if (code)
+        return code;
+    return cli->given.watch_ms ? watch(cli) : look(cli);
+}
