@@ -12,7 +12,14 @@
 
 typedef struct {
     const char *name;
-    const char *(*fresh_dsn)(void); /* of a store that is empty; borrowed */
+    /* Of a store that is empty; borrowed. Asked for before each test, so it should cost little: on
+     * a server that runs all the while another prefix, schema or database. */
+    const char *(*fresh_dsn)(void);
+    uint64_t features; /* JOBQ_FEATURE_*, all that the driver must say it has */
+    /* Moves the store's clock ahead (server_shift); NULL where the store's clock is the host's. */
+    void (*shift)(int64_t ms);
+    /* Looks whether the store last asked for is coherent inside; NULL = nothing to look at. */
+    void (*check)(void);
 } contract_driver;
 
 /* Runs the contract and then the driver's own tests; the exit code. */
@@ -24,6 +31,26 @@ int contract_main(const contract_driver *driver, const struct CMUnitTest *own, s
 extern jobq__store *store;
 jobq__store *contract_open(const char *dsn);
 const char *contract_fresh_dsn(void);
+bool contract_has(uint64_t feature); /* of the store of the test under way */
+void contract_check(void);           /* the driver's own look at it */
+
+/* Lets time pass for the store. Where its clock is the host's, wall and boot clock are told apart;
+ * a server's clock goes ahead by the larger of the two. */
+void pass_time(int64_t wall_ms, int64_t boot_ms);
+int64_t store_now(void);
+/* Ends the test as skipped, and says why. */
+void skip_because(const char *why);
+/* The same unless the store has the feature. */
+void need_feature(uint64_t feature, const char *what);
+
+/* Tests that stand in files of their own. */
+void test_model(void **state);    /* model.c */
+void test_c7_wakes(void **state); /* several.c, as the rest */
+void test_c7_idle(void **state);
+void test_c9_wait_hears_signals(void **state);
+void test_k4_fork(void **state);
+void test_schema_race(void **state);
+void test_c3_crowd(void **state);
 
 #define TEXT(s) jobq__slice((s), strlen(s))
 

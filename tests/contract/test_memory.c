@@ -11,7 +11,12 @@ static const char *fresh_dsn(void)
 
 int main(void)
 {
-    static const contract_driver memory = {"contract: memory", fresh_dsn};
+    static const contract_driver memory = {
+        .name = "contract: memory",
+        .fresh_dsn = fresh_dsn,
+        .features = JOBQ_FEATURE_PRIORITY | JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH |
+                    JOBQ_FEATURE_DUE_ORDER | JOBQ_FEATURE_HOST_CLOCK,
+    };
 
     return contract_main(&memory, NULL, 0);
 }

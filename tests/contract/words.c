@@ -19,6 +19,30 @@ jobq__store *contract_open(const char *dsn)
     return opened;
 }
 
+int64_t store_now(void)
+{
+    int64_t now_ms = 0;
+
+    assert_ok(jobq__store_now(store, &now_ms));
+    return now_ms;
+}
+
+void skip_because(const char *why)
+{
+    print_message("skipped: %s\n", why);
+    skip();
+}
+
+void need_feature(uint64_t feature, const char *what)
+{
+    char why[128];
+
+    if (contract_has(feature))
+        return;
+    snprintf(why, sizeof(why), "%s has no %s", jobq__store_driver(store)->name, what);
+    skip_because(why);
+}
+
 jobq_push job_item(const char *id, const char *queue)
 {
     jobq_push item = {.id = TEXT(id),

@@ -7,6 +7,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -133,6 +135,14 @@ static int do_fail(jobq_job *job, int arg)
     return JOBQ_ENDED_FAILED;
 }
 
+/* Works for so long, then fails. */
+static int do_spoil(jobq_job *job, int arg)
+{
+    const int ending = do_nap(job, arg);
+
+    return ending == JOBQ_ENDED_DONE ? do_fail(job, arg) : ending;
+}
+
 /* Case B052: the three forked ones come back from the handler, too. */
 static int do_forks(jobq_job *job, int arg)
 {
@@ -236,14 +246,156 @@ static int do_mutes(jobq_job *job, int arg)
     return JOBQ_ENDED_DONE;
 }
 
+/* ---- handlers that print --------------------------------------------------------------------- */
+
+static void put(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        const ssize_t done = write(fd, p, n);
+
+        if (done <= 0)
+            return;
+        p += done;
+        n -= (size_t)done;
+    }
+}
+
+static void put_text(int fd, const char *text)
+{
+    put(fd, text, strlen(text));
+}
+
+/* So many lines "<ID 7 ID>", each in five pieces; every third one goes to stderr, too. */
+static int do_prints(jobq_job *job, int arg)
+{
+    char number[32];
+
+    for (int i = 0; i < arg; i++) {
+        snprintf(number, sizeof(number), " %d ", i);
+        for (int fd = 1; fd <= (i % 3 ? 1 : 2); fd++) {
+            put_text(fd, "<");
+            put_text(fd, jobq_job_id(job));
+            put_text(fd, number);
+            put_text(fd, jobq_job_id(job));
+            put_text(fd, fd == 1 ? ">\n" : ">!\n");
+        }
+        if (i % 10 == 0)
+            pause_ms(1);
+    }
+    return JOBQ_ENDED_DONE;
+}
+
+/* Through stdio, and the last line has no end. */
+static int do_says(jobq_job *job, int arg)
+{
+    (void)arg;
+    printf("said %s\ntail %s", jobq_job_id(job), jobq_job_id(job));
+    return JOBQ_ENDED_DONE;
+}
+
+/* A line without an end, then nothing for so long. */
+static int do_halts(jobq_job *job, int arg)
+{
+    printf("before %s\n", jobq_job_id(job));
+    put_text(1, "half a line of ");
+    put_text(1, jobq_job_id(job));
+    note("halted", jobq_job_name(job, NULL), jobq_job_id(job));
+    return do_deaf(job, arg);
+}
+
+/* So many KB in lines of 1000 bytes. */
+static int do_floods(jobq_job *job, int arg)
+{
+    char lines[16000];
+
+    (void)job;
+    memset(lines, 'f', sizeof(lines));
+    for (size_t i = 999; i < sizeof(lines); i += 1000)
+        lines[i] = '\n';
+    for (int done = 0; done < arg; done += 16)
+        put(1, lines, arg - done < 16 ? (size_t)(arg - done) * 1000 : sizeof(lines));
+    return JOBQ_ENDED_DONE;
+}
+
+/* One line of so many bytes, no UTF-8 in it. */
+static int do_long(jobq_job *job, int arg)
+{
+    char *p = malloc((size_t)arg);
+
+    (void)job;
+    for (int i = 0; i < arg; i++)
+        p[i] = (char)(i % 255 == '\n' ? 255 : i % 255);
+    put(1, p, (size_t)arg);
+    put_text(1, "\n");
+    free(p);
+    return JOBQ_ENDED_DONE;
+}
+
+/* Leaves a process behind that holds its output open. */
+static int do_leaves(jobq_job *job, int arg)
+{
+    pid_t pid;
+
+    put_text(1, "begun by the child, ");
+    pid = fork();
+    if (pid == 0) {
+        setsid();
+        note("left", jobq_job_name(job, NULL), jobq_job_id(job));
+        pause_ms(arg);
+        put_text(1, "ended by what it left\n");
+        pause_ms(60000);
+        _exit(0);
+    }
+    return JOBQ_ENDED_DONE;
+}
+
+/* Rule D7: does as it likes with descriptors 1 and 2. */
+static int do_replaces(jobq_job *job, int arg)
+{
+    char path[300];
+    int fd;
+
+    (void)arg;
+    put_text(1, "still ours\n");
+    snprintf(path, sizeof(path), "%s.reused", ledger_path);
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    dup2(fd, 1);
+    close(fd);
+    close(2);
+    printf("not ours %s\n", jobq_job_id(job));
+    return JOBQ_ENDED_DONE;
+}
+
+/* So many processes that outlive their parent: whoever is process 1 gets them. */
+static int do_orphans(jobq_job *job, int arg)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        for (int i = 0; i < arg; i++)
+            if (fork() == 0) {
+                pause_ms(20 * i);
+                note("orphan", jobq_job_name(job, NULL), jobq_job_id(job));
+                _exit(i);
+            }
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    return JOBQ_ENDED_DONE;
+}
+
 static const struct {
     const char *name;
     int (*run)(jobq_job *job, int arg);
 } handlers[] = {
-    {"note", do_note},         {"nap", do_nap},       {"sleepy", do_sleepy},   {"deaf", do_deaf},
-    {"stubborn", do_stubborn}, {"exit", do_exit},     {"crash", do_crash},     {"fail", do_fail},
-    {"forks", do_forks},       {"closes", do_closes}, {"program", do_program}, {"stops", do_stops},
-    {"grow", do_grow},         {"body", do_body},     {"mutes", do_mutes},
+    {"note", do_note},     {"nap", do_nap},           {"sleepy", do_sleepy},
+    {"deaf", do_deaf},     {"stubborn", do_stubborn}, {"exit", do_exit},
+    {"crash", do_crash},   {"fail", do_fail},         {"forks", do_forks},
+    {"closes", do_closes}, {"program", do_program},   {"stops", do_stops},
+    {"spoil", do_spoil},   {"grow", do_grow},         {"body", do_body},
+    {"mutes", do_mutes},   {"prints", do_prints},     {"says", do_says},
+    {"halts", do_halts},   {"floods", do_floods},     {"long", do_long},
+    {"leaves", do_leaves}, {"replaces", do_replaces}, {"orphans", do_orphans},
 };
 enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
 
@@ -358,13 +510,17 @@ static void (*at_start(const pool *p))(void *payload)
     return NULL;
 }
 
-static void redirect(const char *path)
+static void redirect(const pool *p)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int fd = open(p->output, O_WRONLY | O_CREAT | O_APPEND, 0600);
 
-    dup2(fd, 1);
-    dup2(fd, 2);
+    dup2(p->stdout_fd > 0 ? p->stdout_fd : fd, 1);
+    dup2(p->stderr_fd > 0 ? p->stderr_fd : fd, 2);
     close(fd);
+    if (p->stdout_fd < 0)
+        close(1);
+    if (p->stderr_fd < 0)
+        close(2);
 }
 
 static void write_to_ledger(const pool *p)
@@ -383,10 +539,15 @@ static int be_worker(const pool *p, const char *options)
     const char *queues[] = {"default"};
     int code;
 
+    jobq_queue *queue = p->queue;
+
     set_options(conf, "output=jobs");
     set_options(conf, options);
     ledger_path = p->ledger;
-    if (jobq_worker_new(p->queue, conf, &running_worker) < 0)
+    jobq__clock_shift(p->clock_wrong_ms, 0);
+    if (p->worker_dsn[0] && jobq_queue_new(p->worker_dsn, NULL, &queue) < 0)
+        return 99;
+    if (jobq_worker_new(queue, conf, &running_worker) < 0)
         return 99;
     for (size_t i = 0; i < HANDLERS; i++)
         jobq_worker_handle(running_worker, handlers[i].name, strlen(handlers[i].name), 1, NULL);
@@ -411,18 +572,25 @@ static int be_worker(const pool *p, const char *options)
 
 /* ---- the test's side ------------------------------------------------------------------------- */
 
-void pool_open(pool *p)
+void pool_open_at(pool *p, const char *dsn, const char *worker_dsn)
 {
     static int n;
-    char dsn[300];
 
     memset(p, 0, sizeof(*p));
     snprintf(p->db, sizeof(p->db), "%s/%d.db", jobq_test_folder(), ++n);
     snprintf(p->ledger, sizeof(p->ledger), "%s/%d.ledger", jobq_test_folder(), n);
     snprintf(p->output, sizeof(p->output), "%s/%d.output", jobq_test_folder(), n);
-    snprintf(dsn, sizeof(dsn), "sqlite:%s?synchronous=normal", p->db);
-    assert_ok(jobq_queue_new(dsn, NULL, &p->queue));
+    snprintf(p->dsn, sizeof(p->dsn), "%s", dsn ? dsn : "");
+    snprintf(p->worker_dsn, sizeof(p->worker_dsn), "%s", worker_dsn ? worker_dsn : "");
+    if (!dsn)
+        snprintf(p->dsn, sizeof(p->dsn), "sqlite:%s?synchronous=normal", p->db);
+    assert_ok(jobq_queue_new(p->dsn, NULL, &p->queue));
     assert_ok(jobq_queue_migrate(p->queue));
+}
+
+void pool_open(pool *p)
+{
+    pool_open_at(p, NULL, NULL);
 }
 
 void pool_close(pool *p)
@@ -484,6 +652,24 @@ void pool_push_many(pool *p, const char *name, int arg, const char *options, int
     free(all);
 }
 
+/* Process 1 of a namespace of its own, as in a container; our process stays outside and ends as it
+ * does. */
+static void become_init(void)
+{
+    int status;
+    pid_t pid;
+
+    if (unshare(CLONE_NEWPID) != 0 || (pid = fork()) < 0)
+        _exit(97);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return;
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
 void pool_start(pool *p, const char *options)
 {
     jobq_queue_disconnect(p->queue);
@@ -492,7 +678,9 @@ void pool_start(pool *p, const char *options)
     assert_true(p->pid >= 0);
     if (p->pid == 0) {
         setpgid(0, 0);
-        redirect(p->output);
+        redirect(p);
+        if (is_mode(p, "pid1"))
+            become_init();
         exit(be_worker(p, options));
     }
     setpgid(p->pid, p->pid);
@@ -574,16 +762,23 @@ int pool_runners(const pool *p, const char *prefix)
     return n;
 }
 
+enum { OUTPUT_MAX = 16 << 20 };
+
 static char *read_whole(const char *path)
 {
     FILE *f = fopen(path, "r");
-    char *text = calloc(1, 1 << 20);
+    char *text = calloc(1, OUTPUT_MAX);
 
     if (f) {
-        text[fread(text, 1, (1 << 20) - 1, f)] = '\0';
+        text[fread(text, 1, OUTPUT_MAX - 1, f)] = '\0';
         fclose(f);
     }
     return text;
+}
+
+char *pool_output(const pool *p)
+{
+    return read_whole(p->output);
 }
 
 bool pool_said(const pool *p, const char *text)

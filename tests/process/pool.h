@@ -18,17 +18,24 @@
 
 typedef struct {
     char db[256], ledger[256], output[256];
-    jobq_queue *queue; /* the test's own handle */
-    pid_t pid;         /* the master; leads a process group of its own */
-    pid_t known[64];   /* every process of the pool seen so far */
+    char dsn[512], worker_dsn[512]; /* worker_dsn: "" = the same */
+    jobq_queue *queue;              /* the test's own handle */
+    int64_t clock_wrong_ms;         /* the worker's host's clock is so much ahead */
+    pid_t pid;                      /* the master; leads a process group of its own */
+    pid_t known[64];                /* every process of the pool seen so far */
     size_t known_count;
     /* "exit", "fat", "slow", "retire": children at their start; "ignore-hup"; "listen";
-     * "descriptor": the worker's lines go to the ledger; NULL */
+     * "descriptor": the worker's lines go to the ledger; "pid1": it is process 1 of its namespace,
+     * as in a container, and pid is a process outside that ends with it; NULL */
     const char *start_mode;
+    /* the worker's 1 and 2; 0 = both are the file `output`, -1 = closed */
+    int stdout_fd, stderr_fd;
 } pool;
 
 /* A fresh store. */
 void pool_open(pool *p);
+/* On a store that is there (NULL: a fresh SQLite file); the worker may reach it by another way. */
+void pool_open_at(pool *p, const char *dsn, const char *worker_dsn);
 /* Kills what is left of the worker and closes the store. */
 void pool_close(pool *p);
 
@@ -40,6 +47,7 @@ void pool_close(pool *p);
  *   deaf MS         burns time and hears nothing
  *   stubborn MS     takes the interrupt and goes on
  *   exit N, crash SIGNAL, fail
+ *   spoil MS        naps and then fails
  *   forks MS        forks three processes that return from the handler, waits for them and MS more
  *   closes          closes all descriptors and writes to what it opens instead
  *   program MS      starts `sleep` as a process of its own and naps
@@ -47,6 +55,15 @@ void pool_close(pool *p);
  *   body N          was pushed with a body of N bytes and compares it
  *   mutes MS        leaves SIGURG ignored and blocked, and takes so long
  *   stops           asks the whole worker to stop
+ *   prints N        N lines "<ID i ID>" in pieces, a third of them to stderr, too
+ *   says            by stdio "said ID" and, without an end, "tail ID"
+ *   halts MS        "half a line of ID", then like deaf; the ledger gets "halted"
+ *   floods KB       lines of 1000 bytes
+ *   long N          one line of N bytes that are no text
+ *   leaves MS       a process that holds the output and prints to it so much later; the ledger gets
+ *                   "left"
+ *   orphans N       leaves N short-lived processes to whoever is process 1; the ledger gets "orphan"
+ *   replaces        prints "still ours", points 1 elsewhere, closes 2
  * The ledger gets "begin NAME ID PID" and, when the handler comes through, "end NAME ID PID". */
 const char *pool_push(pool *p, const char *name, int arg, const char *options);
 void pool_push_many(pool *p, const char *name, int arg, const char *options, int n);
@@ -60,6 +77,7 @@ void pool_signal(pool *p, int number);
 
 int pool_ledger(const pool *p, const char *prefix); /* lines that start so */
 bool pool_said(const pool *p, const char *text);    /* stdout or stderr contains it */
+char *pool_output(const pool *p);                   /* all of it; free() */
 void pool_show(const pool *p);                      /* output and ledger, for failures */
 int64_t pool_stat(pool *p, jobq_stat which);        /* of queue "default" */
 /* "state failures crashes deliveries" of one job, "gone" when it is no more. Borrowed. */

@@ -186,6 +186,59 @@ static void drain_ends_patience(void **state)
     assert_int_equal(stat_of(f, JOBQ_STAT_READY), 1);
 }
 
+/* Rule H1: the same when the handler asked for the stop itself. */
+static void drain_after_own_stop(void **state)
+{
+    fixture *f = *state;
+    jobq_job *job;
+
+    push(f, "a", "");
+    option(f, "drain", "0.5");
+    make_worker(f, "a");
+    start(f);
+    job = next_job(f);
+    jobq_worker_stop(f->worker);
+    assert_true(jobq_job_is_stopping(job));
+    assert_int_equal(jobq_job_interrupted(job), JOBQ_INTERRUPT_NONE);
+    jobq__clock_shift(600, 600);
+    assert_int_equal(jobq_job_interrupted(job), JOBQ_INTERRUPT_STOP);
+    assert_ok(jobq_job_settle(job, JOBQ_ENDED_STOPPED, -1));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_int_equal(counter_of(f, "drain_expired"), 1);
+    assert_int_equal(stat_of(f, JOBQ_STAT_READY), 1);
+}
+
+static volatile sig_atomic_t interrupts;
+
+static void count_interrupt(void *payload)
+{
+    (void)payload;
+    interrupts++;
+}
+
+/* ... and the handler hears of it without asking: the timer's signal comes. */
+static void own_stop_starts_the_timer(void **state)
+{
+    fixture *f = *state;
+    jobq_worker_hooks hooks = {.size = sizeof(hooks), .interrupt = count_interrupt};
+    jobq_job *job;
+
+    push(f, "a", "");
+    option(f, "drain", "0.05");
+    make_worker(f, "a");
+    assert_ok(jobq_worker_set_hooks(f->worker, &hooks));
+    start(f);
+    job = next_job(f);
+    interrupts = 0;
+    jobq_worker_stop(f->worker);
+    wait_until(interrupts > 0, 10);
+    assert_int_equal(jobq_job_interrupted(job), JOBQ_INTERRUPT_STOP);
+    assert_ok(jobq_job_settle(job, JOBQ_ENDED_STOPPED, -1));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+}
+
 /* Rules E1, F2: failures wait, the last one kills. */
 static void fails_until_dead(void **state)
 {
@@ -517,6 +570,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(done_is_gone),
         TEST(drain_ends_patience),
+        TEST(drain_after_own_stop),
+        TEST(own_stop_starts_the_timer),
         TEST(fails_until_dead),
         TEST(release_is_free),
         TEST(expired_never_starts),

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Many workers with different leases on one store, hit at random: SIGKILL of children, dispatchers
+ * and masters, SIGSTOP for longer than the lease. Then a count by id from ledgers outside of the
+ * store: every job came through, and nothing a worker began that was not hit was begun again.
+ *
+ * JOBQUEUE_CHAOS_SECONDS (default 5) and JOBQUEUE_CHAOS_WORKERS (default 4) say how long and how
+ * many, JOBQUEUE_TEST_SEED repeats the dice.
+ */
+#include "harness/stores.h"
+#include "process/pool.h"
+
+#include <sys/wait.h>
+#include <time.h>
+
+#include "util/clock.h"
+
+enum { MOST_WORKERS = 20, MOST_JOBS = 100000, MOST_HIT = 20000, SETTLE_SECONDS = 60 };
+
+/* What may happen to a worker. The first one is left in peace: nothing it begins is excused. */
+enum { CALM, LOSES_CHILDREN, LOSES_MASTERS, SLEEPS, FATES };
+
+typedef struct {
+    pool pool;
+    int fate;
+    double lease;
+    pid_t asleep; /* stopped until wake_ms */
+    int64_t wake_ms;
+} crew;
+
+typedef struct {
+    server *server;
+    crew crews[MOST_WORKERS];
+    int count, pushed, hits[FATES];
+    unsigned seed;
+    pid_t hit[MOST_HIT]; /* children that were killed, or whose worker was */
+    int hit_count;
+} field;
+
+static int number_of(const char *variable, int otherwise)
+{
+    const char *text = getenv(variable);
+
+    return text && text[0] ? atoi(text) : otherwise;
+}
+
+static void start_crew(crew *c)
+{
+    char options[160];
+
+    snprintf(options, sizeof(options), "processes=2 lease=%g max_crashes=0 max_reserve_failures=0",
+             c->lease);
+    pool_start(&c->pool, options);
+}
+
+/* Leases of 1, 2 and 3 s; the calm one's is long, so that a busy machine cannot make it lapse. */
+static void open_field(field *f, const char *dsn)
+{
+    server *const kept = f->server;
+
+    memset(f, 0, sizeof(*f));
+    f->server = kept;
+    setenv("JOBQUEUE_TEST_SHORT_LEASE", "1", 1);
+    f->seed = (unsigned)number_of("JOBQUEUE_TEST_SEED", (int)time(NULL));
+    f->count = number_of("JOBQUEUE_CHAOS_WORKERS", 4);
+    f->count = f->count > MOST_WORKERS ? MOST_WORKERS : f->count < 2 ? 2 : f->count;
+    print_message("seed %u (JOBQUEUE_TEST_SEED), %d workers\n", f->seed, f->count);
+    for (int i = 0; i < f->count; i++) {
+        crew *c = &f->crews[i];
+
+        pool_open_at(&c->pool, dsn, NULL);
+        c->fate = i % FATES;
+        c->lease = c->fate == CALM ? 20 : 1 + i % 3;
+        start_crew(c);
+    }
+}
+
+static void close_field(field *f)
+{
+    for (int i = 0; i < f->count; i++)
+        pool_close(&f->crews[i].pool);
+    if (f->server)
+        server_remove(f->server);
+}
+
+static int dice(field *f, int n)
+{
+    return (int)((unsigned)rand_r(&f->seed) % (unsigned)n);
+}
+
+/* ---- what happens ---------------------------------------------------------------------------- */
+
+static void book_hit(field *f, pid_t pid)
+{
+    if (f->hit_count < MOST_HIT)
+        f->hit[f->hit_count++] = pid;
+}
+
+/* Everything that ever ran for this worker may be begun again. */
+static void book_all(field *f, crew *c)
+{
+    pool_dispatcher(&c->pool); /* looks who is there */
+    for (size_t i = 0; i < c->pool.known_count; i++)
+        book_hit(f, c->pool.known[i]);
+}
+
+static void kill_child_or_dispatcher(field *f, crew *c)
+{
+    pid_t children[8];
+    const size_t n = pool_children(&c->pool, children, 8);
+    const pid_t dispatcher = pool_dispatcher(&c->pool);
+
+    if (dice(f, 3) == 0 && dispatcher) { /* whose hand-outs are taken over: no excuse */
+        kill(dispatcher, SIGKILL);
+    } else if (n) {
+        const pid_t child = children[dice(f, (int)n)];
+
+        book_hit(f, child);
+        kill(child, SIGKILL);
+    }
+}
+
+static void kill_master(field *f, crew *c)
+{
+    book_all(f, c);
+    pool_signal(&c->pool, SIGKILL);
+    book_all(f, c);
+    pool_wait(&c->pool, 20);
+    start_crew(c);
+}
+
+static void put_to_sleep(field *f, crew *c)
+{
+    if (c->asleep)
+        return;
+    book_all(f, c);
+    c->asleep = dice(f, 2) ? pool_dispatcher(&c->pool) : c->pool.pid;
+    if (!c->asleep)
+        return;
+    kill(c->asleep, SIGSTOP);
+    c->wake_ms = jobq__clock_mono_ms() + (int64_t)(c->lease * 1000) + dice(f, 1500);
+}
+
+static void wake_up(field *f, bool all)
+{
+    for (int i = 0; i < f->count; i++) {
+        crew *c = &f->crews[i];
+
+        if (!c->asleep || (!all && jobq__clock_mono_ms() < c->wake_ms))
+            continue;
+        book_all(f, c);
+        kill(c->asleep, SIGCONT);
+        c->asleep = 0;
+    }
+}
+
+static void strike(field *f)
+{
+    static void (*const blows[FATES])(field *, crew *) = {NULL, kill_child_or_dispatcher,
+                                                          kill_master, put_to_sleep};
+    crew *c = &f->crews[dice(f, f->count)];
+
+    if (!blows[c->fate])
+        return;
+    f->hits[c->fate]++;
+    blows[c->fate](f, c);
+}
+
+static void push_some(field *f, int n)
+{
+    if (f->pushed + n > MOST_JOBS)
+        return;
+    pool_push_many(&f->crews[0].pool, "deaf", 15, "tries=0 backoff=0", n);
+    f->pushed += n;
+}
+
+static void rage(field *f, int seconds)
+{
+    const int64_t end_ms = jobq__clock_mono_ms() + seconds * 1000;
+
+    while (jobq__clock_mono_ms() < end_ms) {
+        push_some(f, 5 + dice(f, 5 * f->count));
+        strike(f);
+        wake_up(f, false);
+        usleep((useconds_t)(50000 + dice(f, 150000)));
+    }
+    wake_up(f, true);
+}
+
+static void settle(field *f)
+{
+    pool *p = &f->crews[0].pool;
+
+    wait_until(pool_stat(p, JOBQ_STAT_BACKLOG) == 0, SETTLE_SECONDS);
+    assert_int_equal(pool_stat(p, JOBQ_STAT_DEAD), 0);
+    for (int i = 0; i < f->count; i++)
+        pool_signal(&f->crews[i].pool, SIGTERM);
+    for (int i = 0; i < f->count; i++)
+        assert_int_equal(pool_wait(&f->crews[i].pool, 30), 0);
+}
+
+/* ---- the count ------------------------------------------------------------------------------- */
+
+typedef struct {
+    char id[37];
+    bool begun, hit;
+} event;
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const event *)a)->id, ((const event *)b)->id);
+}
+
+static bool was_hit(const field *f, int pid)
+{
+    for (int i = 0; i < f->hit_count; i++)
+        if (f->hit[i] == pid)
+            return true;
+    return false;
+}
+
+/* All lines of all ledgers, sorted by job. */
+static event *read_ledgers(const field *f, int *n_out)
+{
+    event *all = calloc(MOST_JOBS * 4, sizeof(*all));
+    int n = 0;
+
+    assert_non_null(all);
+    for (int i = 0; i < f->count; i++) {
+        FILE *in = fopen(f->crews[i].pool.ledger, "r");
+        char what[16], name[16];
+        int pid;
+
+        while (in && n < MOST_JOBS * 4 &&
+               fscanf(in, "%15s %15s %36s %d", what, name, all[n].id, &pid) == 4) {
+            all[n].begun = strcmp(what, "begin") == 0;
+            all[n++].hit = was_hit(f, pid);
+        }
+        if (in)
+            fclose(in);
+    }
+    qsort(all, (size_t)n, sizeof(*all), by_id);
+    *n_out = n;
+    return all;
+}
+
+static void count_by_id(field *f)
+{
+    int n, jobs = 0, again = 0, lost = 0, doubled = 0;
+    event *all = read_ledgers(f, &n);
+
+    for (int i = 0, next; i < n; i = next) {
+        int begun = 0, ended = 0, in_peace = 0;
+
+        for (next = i; next < n && strcmp(all[next].id, all[i].id) == 0; next++) {
+            begun += all[next].begun;
+            ended += !all[next].begun;
+            in_peace += all[next].begun && !all[next].hit;
+        }
+        jobs++;
+        again += begun > 1;
+        lost += ended == 0;
+        if (in_peace > 1 && ++doubled < 5)
+            print_message("%s was begun %d times, %d of them by workers in peace\n", all[i].id,
+                          begun, in_peace);
+    }
+    free(all);
+    print_message("%d jobs, %d begun again; hit: %d children or dispatchers, %d masters, %d "
+                  "sleepers\n",
+                  f->pushed, again, f->hits[LOSES_CHILDREN], f->hits[LOSES_MASTERS],
+                  f->hits[SLEEPS]);
+    assert_int_equal(jobs, f->pushed);
+    assert_int_equal(lost, 0);
+    assert_int_equal(doubled, 0);
+}
+
+static void run_chaos(field *f, const char *dsn)
+{
+    open_field(f, dsn);
+    rage(f, number_of("JOBQUEUE_CHAOS_SECONDS", 5));
+    settle(f);
+    count_by_id(f);
+}
+
+/* ---- on each store --------------------------------------------------------------------------- */
+
+static field here;
+
+static int set_up(void **state)
+{
+    here.server = server_start(store_word(*(store_kind *)*state), false);
+    *state = &here;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    close_field(*state);
+    return 0;
+}
+
+static void test_mixed(void **state)
+{
+    field *f = *state;
+
+    run_chaos(f, server_dsn(f->server));
+}
+
+static void test_mixed_sqlite(void **state)
+{
+    static char dsn[200];
+
+    (void)state;
+    snprintf(dsn, sizeof(dsn), "sqlite:%s/chaos.db?synchronous=normal", jobq_test_folder());
+    run_chaos(&here, dsn);
+}
+
+static int tear_down_file(void **state)
+{
+    (void)state;
+    close_field(&here);
+    return 0;
+}
+
+int main(void)
+{
+    static const store_test tests[] = {STORE_TEST(test_mixed)};
+    const struct CMUnitTest on_file[] = {
+        cmocka_unit_test_teardown(test_mixed_sqlite, tear_down_file)};
+    const int failed = stores_run("process/chaos", tests, 1, set_up, tear_down);
+
+    return failed + cmocka_run_group_tests_name("process/chaos", on_file, NULL, NULL);
+}
