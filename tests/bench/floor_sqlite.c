@@ -1,191 +1,154 @@
 /* SPDX-License-Identifier: MIT
  *
- * The floor for SQLite: the fewest statements that keep the same promise as the driver (id unique,
- * one by one pushes confirmed, reserve in batches with a fence, fenced settle and the next reserve
- * in one transaction). No options, no counters, no names. Prints one line per figure: `push N`,
- * `push_many N`, `drain N` (jobs a second) and `cost S` (CPU seconds per 10,000 jobs drained).
+ * The floor for SQLite: one table in a WAL file, every commit waits for the disk. A push is one
+ * INSERT, in bulk a transaction of them; an exchange is one transaction of a fenced DELETE for each
+ * job held and one UPDATE ... RETURNING.
  *
- *     floor_sqlite FOLDER [full|normal] [JOBS]
+ *     floor_sqlite FILE JOBS PHASE...
  */
-#include <inttypes.h>
+#include "floor.h"
+
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-enum { BODY = 120, BATCH = 100, BULK = 500 };
-
-typedef struct {
-    sqlite3 *db;
-    sqlite3_stmt *begin, *commit, *push, *reserve, *settle;
-    int64_t next_id;
-} floor_db;
 
 static const char schema[] =
+    "DROP TABLE IF EXISTS job;"
     "CREATE TABLE job(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, queue INTEGER NOT NULL,"
     " rank INTEGER NOT NULL, at INTEGER NOT NULL, worker INTEGER, fence INTEGER NOT NULL DEFAULT 0,"
     " name TEXT NOT NULL, body BLOB);"
     "CREATE INDEX job_ready ON job(queue, rank, at, seq) WHERE worker IS NULL;";
-static const char push_sql[] =
-    "INSERT INTO job(id, queue, rank, at, name, body) VALUES(?1, 1, 9, ?2, 'bench.noop', ?3)";
-static const char reserve_sql[] =
+static const char pragmas[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+                              "PRAGMA secure_delete=OFF; PRAGMA cache_size=-4000;";
+
+typedef enum { ST_BEGIN, ST_COMMIT, ST_PUSH, ST_RESERVE, ST_SETTLE, ST_COUNT } statement;
+static const char *const texts[ST_COUNT] = {
+    "BEGIN IMMEDIATE", "COMMIT",
+    "INSERT INTO job(id, queue, rank, at, name, body) VALUES(?1, 1, 9, ?2, 'bench.noop', ?3)",
     "UPDATE job SET worker=1, fence=fence+1 WHERE seq IN (SELECT seq FROM job WHERE queue=1 AND "
-    "worker IS NULL"
-    " ORDER BY rank, at, seq LIMIT ?1) RETURNING seq, fence, id, name, body";
-static const char settle_sql[] = "DELETE FROM job WHERE seq=?1 AND fence=?2 AND worker=1";
+    "worker IS NULL ORDER BY rank, at, seq LIMIT ?1) RETURNING seq, fence, id, name, body",
+    "DELETE FROM job WHERE seq=?1 AND fence=?2 AND worker=1"};
 
-static void check(floor_db *f, int rc, const char *doing)
+static sqlite3 *db;
+static sqlite3_stmt *prepared[ST_COUNT];
+static struct {
+    int64_t seq, fence;
+} held[BATCH];
+static int held_count;
+
+static void check(int rc, const char *doing)
 {
-    if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE)
-        return;
-    fprintf(stderr, "floor_sqlite: %s: %s\n", doing, sqlite3_errmsg(f->db));
-    exit(1);
+    if (rc != SQLITE_OK && rc != SQLITE_ROW && rc != SQLITE_DONE)
+        fail(doing, sqlite3_errmsg(db));
 }
 
-static double seconds(clockid_t which)
+static sqlite3_stmt *use(statement which)
 {
-    struct timespec ts;
-
-    clock_gettime(which, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+    if (!prepared[which])
+        check(sqlite3_prepare_v3(db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &prepared[which],
+                                 NULL),
+              texts[which]);
+    return prepared[which];
 }
 
-static void prepare(floor_db *f, sqlite3_stmt **stmt, const char *sql)
+static void run(statement which)
 {
-    check(f, sqlite3_prepare_v3(f->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL), sql);
-}
+    sqlite3_stmt *stmt = use(which);
 
-static void open_db(floor_db *f, const char *path, const char *sync)
-{
-    char pragmas[256];
-
-    check(f,
-          sqlite3_open_v2(path, &f->db,
-                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL),
-          "open");
-    snprintf(pragmas, sizeof(pragmas),
-             "PRAGMA journal_mode=WAL; PRAGMA synchronous=%s; PRAGMA secure_delete=OFF; PRAGMA "
-             "cache_size=-4000;",
-             sync);
-    check(f, sqlite3_exec(f->db, pragmas, NULL, NULL, NULL), "pragmas");
-    check(f, sqlite3_exec(f->db, schema, NULL, NULL, NULL), "schema");
-    prepare(f, &f->begin, "BEGIN IMMEDIATE");
-    prepare(f, &f->commit, "COMMIT");
-    prepare(f, &f->push, push_sql);
-    prepare(f, &f->reserve, reserve_sql);
-    prepare(f, &f->settle, settle_sql);
-}
-
-static void run(floor_db *f, sqlite3_stmt *stmt)
-{
-    check(f, sqlite3_step(stmt), "step");
+    check(sqlite3_step(stmt), texts[which]);
     sqlite3_reset(stmt);
 }
 
-static void push_one(floor_db *f)
+static void open_sqlite(const char *address)
 {
-    static const char body[BODY];
-    char id[40];
-    int64_t now_ms = (int64_t)(seconds(CLOCK_REALTIME) * 1000);
-    int n = snprintf(id, sizeof(id), "%08" PRIx64 "-0000-7000-8000-%012" PRIx64,
-                     (uint64_t)now_ms >> 16, (uint64_t)f->next_id++);
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
 
-    sqlite3_bind_text(f->push, 1, id, n, SQLITE_STATIC);
-    sqlite3_bind_int64(f->push, 2, now_ms);
-    sqlite3_bind_blob(f->push, 3, body, BODY, SQLITE_STATIC);
-    run(f, f->push);
+    check(sqlite3_open_v2(address, &db, flags, NULL), "open");
+    check(sqlite3_exec(db, pragmas, NULL, NULL, NULL), "pragmas");
+    held_count = 0;
 }
 
-static void push_bulk(floor_db *f, int n)
+static void close_sqlite(void)
 {
-    run(f, f->begin);
+    for (int i = 0; i < ST_COUNT; i++) {
+        sqlite3_finalize(prepared[i]);
+        prepared[i] = NULL;
+    }
+    sqlite3_close(db);
+}
+
+static void reset_sqlite(void)
+{
+    held_count = 0;
+    check(sqlite3_exec(db, schema, NULL, NULL, NULL), "schema");
+}
+
+static void push(const floor_job *job)
+{
+    sqlite3_stmt *stmt = use(ST_PUSH);
+
+    sqlite3_bind_text(stmt, 1, job->id, ID, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 2, nanoseconds(CLOCK_REALTIME) / 1000000);
+    sqlite3_bind_blob(stmt, 3, job->body, BODY, SQLITE_STATIC);
+    run(ST_PUSH);
+}
+
+static void push_bulk(const floor_job *jobs, int n)
+{
+    run(ST_BEGIN);
     for (int i = 0; i < n; i++)
-        push_one(f);
-    run(f, f->commit);
+        push(&jobs[i]);
+    run(ST_COMMIT);
 }
 
-typedef struct {
-    int64_t seq, fence;
-    char id[40], name[16], body[BODY];
-} held_job;
-
-/* Settles what is held and reserves the next batch, as one transaction. */
-static int exchange(floor_db *f, held_job *held, int n)
+static void settle_all(void)
 {
-    int got = 0, rc;
-
-    run(f, f->begin);
-    for (int i = 0; i < n; i++) {
-        sqlite3_bind_int64(f->settle, 1, held[i].seq);
-        sqlite3_bind_int64(f->settle, 2, held[i].fence);
-        run(f, f->settle);
-        if (sqlite3_changes(f->db) != 1)
-            exit(1);
+    for (int i = 0; i < held_count; i++) {
+        sqlite3_bind_int64(use(ST_SETTLE), 1, held[i].seq);
+        sqlite3_bind_int64(use(ST_SETTLE), 2, held[i].fence);
+        run(ST_SETTLE);
+        if (sqlite3_changes(db) != 1)
+            fail("settling", "a lease was lost");
     }
-    sqlite3_bind_int(f->reserve, 1, BATCH);
-    while ((rc = sqlite3_step(f->reserve)) == SQLITE_ROW) {
-        held_job *job = &held[got++];
-
-        job->seq = sqlite3_column_int64(f->reserve, 0);
-        job->fence = sqlite3_column_int64(f->reserve, 1);
-        memcpy(job->id, sqlite3_column_text(f->reserve, 2),
-               (size_t)sqlite3_column_bytes(f->reserve, 2));
-        memcpy(job->name, sqlite3_column_text(f->reserve, 3),
-               (size_t)sqlite3_column_bytes(f->reserve, 3));
-        memcpy(job->body, sqlite3_column_blob(f->reserve, 4),
-               (size_t)sqlite3_column_bytes(f->reserve, 4));
-    }
-    check(f, rc, "reserve");
-    sqlite3_reset(f->reserve);
-    run(f, f->commit);
-    return got;
 }
 
-static int drain(floor_db *f)
+static int reserve(floor_job *got)
 {
-    static held_job held[BATCH];
-    int n = 0, total = 0;
+    sqlite3_stmt *stmt = use(ST_RESERVE);
+    int n = 0, rc;
 
-    while ((n = exchange(f, held, n)) > 0)
-        total += n;
-    return total;
+    sqlite3_bind_int(stmt, 1, BATCH);
+    for (; (rc = sqlite3_step(stmt)) == SQLITE_ROW; n++) {
+        held[n].seq = sqlite3_column_int64(stmt, 0);
+        held[n].fence = sqlite3_column_int64(stmt, 1);
+        memcpy(got[n].id, sqlite3_column_text(stmt, 2), ID);
+        memcpy(got[n].body, sqlite3_column_blob(stmt, 4), BODY);
+    }
+    check(rc, "reserve");
+    sqlite3_reset(stmt);
+    return n;
+}
+
+static int exchange(floor_job *got)
+{
+    run(ST_BEGIN);
+    settle_all();
+    held_count = reserve(got);
+    run(ST_COMMIT);
+    return held_count;
 }
 
 int main(int argc, char **argv)
 {
-    const char *sync = argc > 2 ? argv[2] : "full";
-    int jobs = argc > 3 ? atoi(argv[3]) : 200000, singles = 5000;
-    floor_db f = {0};
-    char path[4096];
-    double begin, cpu;
+    static const floor_store store = {
+        .name = "sqlite",
+        .singles = 3000,
+        .fresh = 300,
+        .open = open_sqlite,
+        .reset = reset_sqlite,
+        .push = push,
+        .push_bulk = push_bulk,
+        .exchange = exchange,
+        .close = close_sqlite,
+    };
 
-    if (argc < 2 || jobs < BULK || (strcmp(sync, "full") != 0 && strcmp(sync, "normal") != 0)) {
-        fprintf(stderr, "usage: floor_sqlite FOLDER [full|normal] [JOBS]\n");
-        return 2;
-    }
-    snprintf(path, sizeof(path), "%s/floor-%ld.db", argv[1], (long)getpid());
-    open_db(&f, path, sync);
-    begin = seconds(CLOCK_MONOTONIC);
-    for (int i = 0; i < singles; i++)
-        push_one(&f);
-    printf("push %.0f\n", singles / (seconds(CLOCK_MONOTONIC) - begin));
-    begin = seconds(CLOCK_MONOTONIC);
-    for (int i = 0; i < jobs; i += BULK)
-        push_bulk(&f, BULK);
-    printf("push_many %.0f\n", jobs / (seconds(CLOCK_MONOTONIC) - begin));
-    begin = seconds(CLOCK_MONOTONIC);
-    cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    jobs = drain(&f);
-    printf("drain %.0f\n", jobs / (seconds(CLOCK_MONOTONIC) - begin));
-    printf("cost %.4f\n", (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) * 10000 / jobs);
-    unlink(path);
-    for (const char *const *s = (const char *const[]){"-wal", "-shm", NULL}; *s; s++) {
-        char side[4100];
-
-        snprintf(side, sizeof(side), "%s%s", path, *s);
-        unlink(side);
-    }
-    return 0;
+    return run_floor(&store, argc, argv);
 }

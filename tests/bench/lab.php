@@ -1,8 +1,8 @@
 <?php
 /* SPDX-License-Identifier: MIT
  *
- * What measurements are made of: processes of part.php, files to put a queue in, what /proc and strace say about a
- * worker, and the figures that come out.
+ * What measurements are made of: processes of part.php, what /proc and strace say about a worker, and the figures
+ * that come out.
  */
 
 /* A started process of part.php, or of the interpreter alone. */
@@ -69,11 +69,19 @@ final class Proc
         return $text === '' ? [] : array_map('intval', explode(' ', $text));
     }
 
-    /* CPU seconds of a living process and its descendants. */
+    /* CPU seconds of a living process and its descendants, each with one thread. */
     public static function treeCpu(int $pid): float
     {
         $ns = (float) strtok((string) @file_get_contents("/proc/$pid/schedstat"), ' ');
         return $ns / 1e9 + array_sum(array_map(self::treeCpu(...), self::children($pid)));
+    }
+
+    /* CPU seconds of all threads of a process and of its ended children, in hundredths. */
+    public static function everCpu(int $pid): float
+    {
+        $stat = (string) @file_get_contents("/proc/$pid/stat");
+        $fields = explode(' ', substr($stat, (int) strrpos($stat, ')') + 2));
+        return array_sum(array_slice($fields, 11, 4)) / 100;
     }
 
     /* CPU seconds of all ended descendants; a worker's children are waited for by their master. */
@@ -83,12 +91,14 @@ final class Proc
         return $r['ru_utime.tv_sec'] + $r['ru_stime.tv_sec'] + ($r['ru_utime.tv_usec'] + $r['ru_stime.tv_usec']) / 1e6;
     }
 
-    /* Megabytes: 'own' pages nobody shares, 'anonymous' ones whether shared since a fork or not. */
+    /* Megabytes: 'own' pages nobody shares, 'anonymous' ones whether shared since a fork or not, 'share': shared ones
+     * divided among those that share them. */
     public static function memory(int $pid): array
     {
         preg_match_all('/^(\w+):\s+(\d+) kB/m', file_get_contents("/proc/$pid/smaps_rollup"), $m);
         $kb = array_combine($m[1], array_map('intval', $m[2]));
-        return ['own' => ($kb['Private_Clean'] + $kb['Private_Dirty']) / 1024, 'anonymous' => $kb['Anonymous'] / 1024];
+        return ['own' => ($kb['Private_Clean'] + $kb['Private_Dirty']) / 1024, 'anonymous' => $kb['Anonymous'] / 1024,
+            'share' => $kb['Pss'] / 1024];
     }
 }
 
@@ -96,15 +106,13 @@ abstract class Lab
 {
     /** @var array<string, list<float>> */
     private array $figures = [];
-    protected string $folder;
     protected string $notes;
+    protected string $trace;
 
-    public function __construct(private string $build, protected float $scale)
+    public function __construct(protected string $build, protected Store $store, protected bool $quick)
     {
-        $this->folder = "$build/bench";
-        $this->notes = "$this->folder/notes";
-        @mkdir($this->folder);
-        $this->emptyFolder($this->folder);
+        $this->notes = "$build/bench/notes";
+        $this->trace = "$build/bench/strace";
     }
 
     /** @return array<string, list<float>> */
@@ -120,29 +128,26 @@ abstract class Lab
 
     protected function say(string $text): void
     {
-        fwrite(STDERR, "bench: $text\n");
+        fwrite(STDERR, "bench: {$this->store->name}: $text\n");
     }
 
     protected function scaled(int $n): int
     {
-        return (int) ($n * $this->scale);
+        return $this->quick ? intdiv($n, 10) : $n;
     }
 
-    /* ---- files ---------------------------------------------------------------------------------- */
-
-    protected function emptyFolder(string $folder): void
+    /* Three to five turns, as many as begin within so many seconds; two when it has to be quick. */
+    protected function turns(float $seconds): Generator
     {
-        @mkdir($folder);
-        foreach (glob("$folder/*") as $file)
-            is_dir($file) ? $this->emptyFolder($file) : unlink($file);
+        for ($i = 1, $end = microtime(true) + $seconds; $i <= ($this->quick ? 2 : 5) && ($i <= 3 || microtime(true) < $end); $i++)
+            yield $i;
     }
 
-    /* A queue of its own; no notes of what was before. */
+    /* An empty queue; no notes of what was before. */
     protected function fresh(string $name = 'queue'): string
     {
-        foreach ([...glob("$this->folder/$name.db*"), $this->notes] as $file)
-            @unlink($file);
-        return "sqlite:$this->folder/$name.db";
+        @unlink($this->notes);
+        return $this->store->fresh($name);
     }
 
     protected function notes(): array
@@ -157,18 +162,11 @@ abstract class Lab
                 throw new RuntimeException("less than $lines jobs were started in $seconds s");
     }
 
-    /* How many transactions the file has seen: SQLite counts them in the head of its shared memory. Somebody must
-     * keep the file open. */
-    protected function commits(string $dsn): int
-    {
-        return unpack('L', file_get_contents(substr($dsn, 7) . '-shm', false, null, 8, 4))[1];
-    }
-
     /* ---- processes ------------------------------------------------------------------------------ */
 
     private function command(string $part, array $arguments): array
     {
-        $extension = $part === 'bare' ? [] : ['-d', "extension=$this->build/php-ext/modules/jobqueue.so"];
+        $extension = $part === 'bare' ? [] : ['-d', "extension=$this->build/bench/lib/jobqueue.so"];
         return [PHP_BINARY, ...$extension, __DIR__ . '/part.php', $part, ...array_map('strval', $arguments)];
     }
 
@@ -202,15 +200,16 @@ abstract class Lab
         return $this->finish($part, $this->command($part, $arguments));
     }
 
-    /* The same under strace, which writes to FILE. */
-    protected function traced(string $file, string $part, mixed ...$arguments): array
+    /* The same under strace. */
+    protected function traced(string $part, mixed ...$arguments): array
     {
-        return $this->finish($part, ['strace', '-f', '-qq', '-y', '-o', $file, ...$this->command($part, $arguments)]);
+        return $this->finish($part, ['strace', '-f', '-qq', '-yy', '-o', $this->trace, ...$this->command($part, $arguments)]);
     }
 
-    protected function trace(string $file, array $pids): Running
+    protected function trace(string $file, array $pids, array $options = []): Running
     {
-        $strace = new Running(['strace', '-f', '-qq', '-y', '-o', $file, ...array_merge(...array_map(fn ($pid) => ['-p', "$pid"], $pids))], false);
+        $each = array_merge(...array_map(fn ($pid) => ['-p', "$pid"], $pids));
+        $strace = new Running(['strace', '-f', '-qq', '-yy', '-o', $file, ...$options, ...$each], false);
         usleep(500_000);
         return $strace;
     }
@@ -226,15 +225,60 @@ abstract class Lab
         return $result;
     }
 
-    /* Name => number of the floor program's lines. */
-    protected function floorLines(int $jobs): array
+    /* ---- floors --------------------------------------------------------------------------------- */
+
+    /* Runs these phases of the floor and answers its figures. */
+    protected function floor(string ...$phases): array
     {
-        $folder = "$this->folder/floor";
-        $this->emptyFolder($folder);
-        exec(implode(' ', array_map('escapeshellarg', ["$this->build/tests/bench/floor_sqlite", $folder, 'full', "$jobs"])), $lines, $status);
+        $program = "$this->build/tests/bench/floor_{$this->store->floor}";
+        $command = [$program, $this->store->floorAddress(), (string) $this->scaled(100_000), ...$phases];
+        exec(implode(' ', array_map(escapeshellarg(...), $command)), $lines, $status);
         if ($status !== 0)
-            throw new RuntimeException("floor_sqlite ended with status $status");
+            throw new RuntimeException("floor_{$this->store->floor} ended with status $status");
         preg_match_all('/^(\w+) ([\d.eE+-]+)/m', implode("\n", $lines), $m);
-        return array_combine($m[1], array_map('floatval', $m[2]));
+        return array_combine($m[1], array_map(floatval(...), $m[2]));
+    }
+
+    protected function noteFloor(string ...$phases): void
+    {
+        foreach ($this->floor(...$phases) as $name => $value)
+            $this->note("floor_$name", $value);
+    }
+
+    /* ---- what strace saw ------------------------------------------------------------------------ */
+
+    /* System calls; round trips (what was sent to the store's socket and then read from it). */
+    protected function calls(): array
+    {
+        $counts = ['all' => 0, 'trips' => 0];
+        $sent = [];
+        foreach (new SplFileObject($this->trace) as $line) {
+            if (!preg_match('/^(\d+) +(\w+)\((\d+)?(<TCP(?:v6)?:)?/', $line, $m))
+                continue;
+            $counts['all']++;
+            if (!isset($m[4]))
+                continue;
+            $socket = "$m[1] $m[3]";
+            if (in_array($m[2], ['write', 'writev', 'sendto', 'sendmsg'], true))
+                $sent[$socket] = true;
+            elseif (in_array($m[2], ['read', 'readv', 'recvfrom', 'recvmsg'], true)) {
+                $counts['trips'] += isset($sent[$socket]) ? 1 : 0;
+                unset($sent[$socket]);
+            }
+        }
+        return $counts;
+    }
+
+    /* How often FILE, a trace, has synced the log of the store, less what checkpoints of SQLite add. */
+    protected function syncs(string $file): int
+    {
+        $count = 0;
+        foreach (new SplFileObject($file) as $line)
+            $count += match (preg_match('~^\d+ +f(?:data)?sync\(\d+<[^>]*?(-wal|pg_wal/[0-9A-F]+|ib_logfile\d+|\.db)>~', $line, $m) ? $m[1] : '') {
+                '' => 0,
+                '.db' => -2, /* once more at its begin and once when the log starts over */
+                default => 1,
+            };
+        return $count;
     }
 }

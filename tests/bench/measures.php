@@ -2,26 +2,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * The measurements themselves. What is compared with a floor or with another figure is measured beside it, again and
- * again in turns: each repetition has a ratio of its own, and the median of the ratios counts.
+ * again in short turns: each repetition has a ratio of its own, and the median of the ratios counts.
  */
 final class Measures extends Lab
 {
-    private const REPEAT = 3;
+    private const PARTS = ['latency', 'depth', 'counts', 'memory', 'starting', 'dueAtOnce', 'besideLong', 'killedChild', 'idle'];
+    private const PARTS_OF = ['redis' => ['withAof', 'memoryPerJob'], 'postgresql' => ['openTransaction']];
 
     public function run(): array
     {
-        for ($i = 1; $i <= self::REPEAT; $i++) {
-            $this->say("repetition $i of " . self::REPEAT);
-            $floors = [$this->floorLines($this->scaled(100_000))];
-            $this->producer();
-            $this->drain(1, 'drain');
-            $this->drain(2, 'drain2');
-            $floors[] = $this->floorLines($this->scaled(100_000));
-            foreach (array_keys($floors[0]) as $name)
-                $this->note("floor_$name", ($floors[0][$name] + $floors[1][$name]) / 2);
-            $this->latency();
+        foreach ($this->turns(40) as $i) {
+            $this->say("rates, turn $i");
+            $this->rates();
         }
-        foreach (['depth', 'counts', 'memory', 'starting', 'dueAtOnce', 'besideLong', 'killedChild', 'idle'] as $what) {
+        foreach ([...self::PARTS, ...self::PARTS_OF[$this->store->name] ?? []] as $what) {
             $this->say($what);
             $this->$what();
         }
@@ -30,21 +24,40 @@ final class Measures extends Lab
 
     /* ---- rates ---------------------------------------------------------------------------------- */
 
-    private function producer(): void
+    private function rates(): void
     {
-        $this->note('push', $this->part('push', $this->fresh(), $this->scaled(5000))['rate']);
-        $this->note('push_many', $this->part('push_many', $this->fresh(), $this->scaled(100_000))['rate']);
+        $this->noteFloor('push', 'fresh');
+        $dsn = $this->fresh();
+        $this->note('push', $this->part('push', $dsn, $this->store->name === 'redis' ? 20_000 : 3000)['rate']);
+        $this->note('fresh', $this->part('push_fresh', $dsn, 300)['rate']);
+        $this->noteFloor('push_many');
+        $this->drainFloor();
+        $this->note('push_many', $this->drain(1, 'drain'));
+        $this->drain(2, 'drain2');
     }
 
-    private function drain(int $processes, string $name): void
+    private function drainFloor(): void
+    {
+        $before = $this->store->cpu();
+        $this->noteFloor('drain');
+        if ($before !== null)
+            $this->note('floor_store_cost', ($this->store->cpu() - $before) / ($this->scaled(100_000) / 10_000));
+    }
+
+    /* Fills a queue and drains it; answers how fast it was filled. */
+    private function drain(int $processes, string $name): float
     {
         $n = $this->scaled(100_000);
         $dsn = $this->fresh();
-        $this->part('push_many', $dsn, $n);
+        $filled = $this->part('push_many', $dsn, $n)['rate'];
+        $before = $this->store->cpu();
         [$rate, $cpu] = $this->drained($dsn, $processes, 0, $n + 1);
         $this->note($name, $rate);
         if ($processes === 1)
             $this->note('cost', $cpu / ($n / 10_000));
+        if ($processes === 1 && $before !== null)
+            $this->note('store_cost', ($this->store->cpu() - $before) / ($n / 10_000));
+        return $filled;
     }
 
     /* Drains and answers [jobs per second between first and last start, CPU seconds of the whole worker]. */
@@ -62,31 +75,69 @@ final class Measures extends Lab
         return [($count - 1) / $span * 1e9, $cpu];
     }
 
+    /* The same in Redis with its append-only file. */
+    private function withAof(): void
+    {
+        $this->store->appendOnly(true);
+        for ($i = 0; $i < ($this->quick ? 1 : 3); $i++) {
+            foreach ($this->floor('push', 'push_many', 'drain') as $name => $value)
+                $this->note("floor_aof_$name", $value);
+            $dsn = $this->fresh();
+            $this->note('aof_push', $this->part('push', $dsn, $this->scaled(20_000))['rate']);
+            $dsn = $this->fresh();
+            $this->note('aof_push_many', $this->part('push_many', $dsn, $this->scaled(100_000))['rate']);
+            $this->note('aof_drain', $this->drained($dsn, 1, 0, $this->scaled(100_000))[0]);
+        }
+        $this->store->appendOnly(false);
+    }
+
     /* The same number of jobs from a short queue, from a long one, beside delayed ones and beside dead ones. */
     private function depth(): void
     {
-        $taken = $this->scaled(10_000);
-        $files = ['depth' => $this->fresh('deep'), 'depth_delayed' => $this->fresh('delayed'), 'depth_dead' => $this->fresh('dead')];
-        $this->part('push_many', $files['depth'], $this->scaled(1_000_000));
-        $this->part('delayed', $files['depth_delayed'], $this->scaled(1_000_000), time() + 86400);
-        $this->part('push_many', $files['depth_dead'], $this->scaled(100_000));
-        $this->part('kill_all', $files['depth_dead']);
-        for ($i = 0; $i < 5; $i++)
-            foreach (['depth_shallow' => $this->fresh('shallow')] + $files as $name => $dsn) {
+        $taken = $this->scaled(20_000);
+        $queues = ['depth' => $this->fresh('deep'), 'depth_delayed' => $this->fresh('delayed'), 'depth_dead' => $this->fresh('dead')];
+        $this->part('push_many', $queues['depth'], $this->scaled(1_000_000));
+        $this->part('delayed', $queues['depth_delayed'], $this->scaled(1_000_000), time() + 86400);
+        $this->part('push_many', $queues['depth_dead'], $this->scaled(100_000));
+        $this->part('kill_all', $queues['depth_dead']);
+        foreach ($this->turns(30) as $_)
+            foreach (['depth_shallow' => $this->fresh('shallow')] + $queues as $name => $dsn) {
                 if ($name !== 'depth')
                     $this->part('push_many', $dsn, $taken - 1);
                 $this->note($name, $this->drained($dsn, 1, $taken, $taken)[0]);
             }
-        array_map(fn ($name) => $this->fresh($name), ['deep', 'delayed', 'dead', 'shallow']);
+        array_map($this->store->drop(...), ['deep', 'delayed', 'dead', 'shallow']);
+    }
+
+    /* A transaction that somebody has left open while many jobs pass: the last drains of many beside ones of a queue
+     * where nothing has passed. */
+    private function openTransaction(): void
+    {
+        $n = $this->scaled(100_000);
+        $this->part('push_many', $dsn = $this->fresh(), 1);
+        [$process, $pipes] = $this->store->openTransaction();
+        $rounds = $this->quick ? 4 : 8;
+        for ($i = 1; $i <= $rounds; $i++) {
+            $this->part('push_many', $dsn, $n);
+            $rate = $this->drained($dsn, 1, 0, $n)[0];
+            if ($i <= $rounds - 3)
+                continue;
+            $this->note('open_transaction', $rate);
+            $this->part('push_many', $plain = $this->store->fresh('plain'), $n);
+            $this->note('open_drain', $this->drained($plain, 1, 0, $n)[0]);
+        }
+        array_map(fclose(...), $pipes);
+        proc_close($process);
+        $this->store->drop('plain');
     }
 
     /* ---- latency -------------------------------------------------------------------------------- */
 
-    private function late(string $name): void
+    private function late(string $name, int $expected): void
     {
         $late = array_map(fn ($ns) => (int) $ns / 1e6, $this->notes());
         sort($late);
-        if (count($late) < 100)
+        if (count($late) < $expected * 0.9)
             throw new RuntimeException(count($late) . ' jobs were run, too few');
         $this->note("{$name}_p50", $late[intdiv(count($late), 2)]);
         $this->note("{$name}_p99", $late[(int) (count($late) * 0.99) - 1]);
@@ -94,14 +145,18 @@ final class Measures extends Lab
 
     private function latency(): void
     {
-        $dsn = $this->fresh();
-        $worker = $this->serve($dsn);
-        $pushes = $this->part('ping', $dsn, 200, 20);
-        usleep(200_000);
-        $worker->stop();
-        $this->late('latency');
-        $this->note('push_p50', $pushes['p50']);
-        $this->note('push_p99', $pushes['p99']);
+        for ($i = 0; $i < ($this->quick ? 1 : 3); $i++) {
+            if ($this->store->name !== 'sqlite')
+                $this->noteFloor('latency');
+            $dsn = $this->fresh();
+            $worker = $this->serve($dsn);
+            $pushes = $this->part('ping', $dsn, 200, 20);
+            usleep(200_000);
+            $worker->stop();
+            $this->late('latency', 200);
+            $this->note('push_p50', $pushes['p50']);
+            $this->note('push_p99', $pushes['p99']);
+        }
     }
 
     /* Short jobs while one of two children is busy all the time. */
@@ -113,12 +168,12 @@ final class Measures extends Lab
         usleep(100_000);
         $this->part('ping', $dsn, 150, 20);
         $worker->stop();
-        $this->late('beside_long');
+        $this->late('beside_long', 150);
     }
 
     private function starting(): void
     {
-        for ($i = 0; $i < 5; $i++) {
+        for ($i = 0; $i < ($this->quick ? 3 : 5); $i++) {
             $dsn = $this->fresh();
             $this->part('ping', $dsn, 2, 0);
             $this->part('first', $dsn, $this->notes);
@@ -130,10 +185,10 @@ final class Measures extends Lab
     {
         $n = $this->scaled(100_000);
         $dsn = $this->fresh();
-        $at = time() + 4;
+        $at = time() + ($this->quick ? 2 : 5);
         $this->part('delayed', $dsn, $n, $at);
         $worker = $this->start('burst', $dsn, $n, $at, $this->notes);
-        $pushes = $this->part('bystander', $dsn, $at + 3);
+        $pushes = $this->part('bystander', $dsn, $at + ($this->quick ? 1 : 3));
         $worker->await();
         $row = json_decode($this->notes()[0] ?? '', true) ?? throw new RuntimeException('no delayed job was run');
         $this->note('due_first', $row['late']);
@@ -151,7 +206,7 @@ final class Measures extends Lab
         $dsn = $this->fresh();
         $this->part('push_many', $dsn, 2000);
         $worker = $this->start('stream', $dsn, $this->notes, 5000);
-        for ($i = 0; $i < 5; $i++) {
+        for ($i = 0; $i < ($this->quick ? 3 : 5); $i++) {
             $before = count($this->notes());
             $this->awaitNotes($before + 50, 10);
             $rows = $this->notes();
@@ -174,8 +229,8 @@ final class Measures extends Lab
     {
         $few = $this->countDrain(2000);
         $many = $this->countDrain(22_000);
-        $this->note('commits_load', ($many['commits'] - $few['commits']) / 20_000);
-        $this->note('syscalls_load', ($many['calls'] - $few['calls']) / 20_000);
+        foreach ($few as $name => $count)
+            $this->note("{$name}_load", ($many[$name] - $count) / 20_000);
         $this->countSingles(200);
     }
 
@@ -183,15 +238,33 @@ final class Measures extends Lab
     {
         $dsn = $this->fresh();
         $this->part('push_many', $dsn, $n);
-        $holder = $this->startTalking('hold', $dsn);
-        $before = $this->commits($dsn);
-        $this->part('drain', $dsn, 1, 0, '/dev/null');
-        $commits = $this->commits($dsn) - $before;
-        $holder->release();
+        $counts = $this->store->name === 'redis' ? [] : $this->countCommits($dsn, fn () => $this->part('drain', $dsn, 1, 0, '/dev/null'));
         $dsn = $this->fresh();
         $this->part('push_many', $dsn, $n);
-        $this->traced("$this->folder/strace", 'drain', $dsn, 1, 0, '/dev/null');
-        return ['commits' => $commits, 'calls' => $this->calls()['all']];
+        $this->traced('drain', $dsn, 1, 0, '/dev/null');
+        $calls = $this->calls();
+        if ($this->store->name !== 'sqlite')
+            $counts['trips'] = $calls['trips'];
+        return $counts + ['syscalls' => $calls['all']];
+    }
+
+    /* Transactions that wrote, where the store counts them, else syncs of its log. */
+    private function countCommits(string $dsn, callable $run): array
+    {
+        $holder = $this->startTalking('hold', $dsn);
+        $before = $this->store->transactions($dsn);
+        $strace = $before === null ? $this->traceStore() : null;
+        $run();
+        $strace?->signal(2);
+        $strace?->await();
+        $commits = $before === null ? $this->syncs("$this->trace.store") : $this->store->transactions($dsn) - $before;
+        $holder->release();
+        return ['commits' => $commits];
+    }
+
+    private function traceStore(): Running
+    {
+        return $this->trace("$this->trace.store", $this->store->pids(), ['-e', 'trace=fsync,fdatasync']);
     }
 
     /* One job at a time: each ends before the next one is pushed. */
@@ -200,31 +273,28 @@ final class Measures extends Lab
         $dsn = $this->fresh();
         $worker = $this->serve($dsn);
         $holder = $this->startTalking('hold', $dsn);
-        $before = $this->commits($dsn);
+        $before = $this->store->transactions($dsn);
         $this->part('ping', $dsn, $n, 10);
-        $this->note('transactions_single', ($this->commits($dsn) - $before - $n) / $n);
-        $strace = $this->trace("$this->folder/strace", $worker->family());
+        if ($before !== null)
+            $this->note('transactions_single', ($this->store->transactions($dsn) - $before - $n) / $n);
+        $server = $this->store->pids() && $this->store->name !== 'redis' ? $this->traceStore() : null;
+        $strace = $this->trace($this->trace, $worker->family());
         $this->part('ping', $dsn, $n, 10);
-        $strace->signal(2);
-        $strace->await();
+        usleep(100_000);
+        foreach (array_filter([$strace, $server]) as $running) {
+            $running->signal(2);
+            $running->await();
+        }
         $holder->release();
         $worker->stop();
         $calls = $this->calls();
-        $this->note('commits_single', ($calls['synced'] - 2 * $calls['checkpoints']) / $n);
         $this->note('syscalls_single', $calls['all'] / $n);
-    }
-
-    /* System calls in the trace; syncs of the log among them; checkpoints, which sync it once more at their begin and
-     * once when it starts over. */
-    private function calls(): array
-    {
-        $counts = ['all' => 0, 'synced' => 0, 'checkpoints' => 0];
-        foreach (new SplFileObject("$this->folder/strace") as $line) {
-            $counts['all'] += preg_match('/^\d+ +\w+\(/', $line);
-            $counts['synced'] += preg_match('/^\d+ +f(data)?sync\(\d+<[^>]*-wal>/', $line);
-            $counts['checkpoints'] += preg_match('/^\d+ +f(data)?sync\(\d+<[^>]*\.db>/', $line);
-        }
-        return $counts;
+        if ($this->store->name !== 'sqlite')
+            $this->note('trips_single', $calls['trips'] / $n);
+        if ($this->store->name === 'sqlite')
+            $this->note('commits_single', $this->syncs($this->trace) / $n);
+        if ($server)
+            $this->note('commits_single', ($this->syncs("$this->trace.store") - $n) / $n);
     }
 
     /* ---- what it costs to have it ---------------------------------------------------------------- */
@@ -238,27 +308,43 @@ final class Measures extends Lab
         $worker = $this->serve($dsn);
         $this->part('push_many', $dsn, $this->scaled(10_000));
         usleep(700_000);
-        [$master, $dispatcher, $child] = array_map(Proc::memory(...), $worker->family());
+        [$master, $dispatcher, $child] = $all = array_map(Proc::memory(...), $worker->family());
         $worker->stop();
         $this->note('memory_master', $master['own']);
         $this->note('memory_dispatcher', $dispatcher['own']);
         $this->note('memory_child', $child['anonymous'] - $empty['anonymous']);
-        $this->note('memory_child_own', $child['own']);
-        $this->note('memory_bare', $empty['anonymous']);
+        $this->note('memory_worker', array_sum(array_column($all, 'share')));
     }
 
-    /* The heartbeat comes every ten seconds. */
+    /* What Redis keeps for a waiting job, its body of 120 bytes aside. */
+    private function memoryPerJob(): void
+    {
+        $n = $this->scaled(100_000);
+        $dsn = $this->fresh();
+        $this->part('push_sized', $dsn, 1000, 120);
+        $before = $this->store->figure('memory', 'used_memory');
+        $this->part('push_sized', $dsn, $n, 120);
+        $this->note('memory_job', ($this->store->figure('memory', 'used_memory') - $before) / $n - 120);
+    }
+
+    /* The heartbeat comes every ten seconds. The dispatcher is traced meanwhile, which costs it a little. */
     private function idle(): void
     {
-        $dsn = $this->fresh();
-        $worker = $this->serve($dsn);
+        $worker = $this->serve($dsn = $this->fresh());
+        $sqlite = $this->store->name === 'sqlite';
+        $strace = $sqlite ? null : $this->trace($this->trace, [$worker->family()[1]]);
         usleep(500_000);
-        $commits = $this->commits($dsn);
+        $transactions = $sqlite ? $this->store->transactions($dsn) : 0;
         [$before, $start] = [Proc::treeCpu($worker->pid), hrtime(true)];
-        usleep(10_500_000);
+        usleep($this->quick ? 3_000_000 : 10_500_000);
         $seconds = (hrtime(true) - $start) / 1e9;
         $this->note('idle_cpu', (Proc::treeCpu($worker->pid) - $before) / $seconds * 100);
-        $this->note('idle_commits', ($this->commits($dsn) - $commits) / $seconds);
+        if ($sqlite)
+            $this->note('idle_store', ($this->store->transactions($dsn) - $transactions) / $seconds);
+        $strace?->signal(2);
+        $strace?->await();
+        if (!$sqlite)
+            $this->note('idle_store', $this->calls()['trips'] / ($seconds + 0.5));
         $worker->stop();
     }
 }

@@ -40,6 +40,27 @@ function push(string $dsn, string $n): array
     return ['rate' => $n / (hrtime(true) - $start) * 1e9];
 }
 
+/* The same, each through a handle of its own: as requests do it that push one job. */
+function push_fresh(string $dsn, string $n): array
+{
+    (new Queue($dsn))->push('noop', payload(0), queue: QUEUE);
+    $start = hrtime(true);
+    for ($i = 0; $i < $n; $i++)
+        (new Queue($dsn))->push('noop', payload($i), queue: QUEUE);
+    return ['rate' => $n / (hrtime(true) - $start) * 1e9];
+}
+
+/* Jobs whose bodies have that many bytes. */
+function push_sized(string $dsn, string $n, string $bytes): array
+{
+    $text = str_repeat('x', (int) $bytes - 2);
+    (new Queue($dsn))->pushMany((function () use ($n, $text) {
+        for ($i = 0; $i < $n; $i++)
+            yield ['noop', $text, 'queue' => QUEUE];
+    })(), fn (array $ids) => null);
+    return ['pushed' => (int) $n];
+}
+
 function push_many(string $dsn, string $n): array
 {
     $queue = new Queue($dsn);
@@ -152,7 +173,7 @@ function long(string $dsn, string $microseconds): array
     return ['pushed' => 1];
 }
 
-/* Keeps the file open (so that its -shm stays) until its input ends. */
+/* Keeps the store open (so that SQLite's -shm stays) until its input ends. */
 function hold(string $dsn): array
 {
     $queue = new Queue($dsn);

@@ -1,45 +1,61 @@
 <?php
 /* SPDX-License-Identifier: MIT
  *
- * ./dev bench: the product beside a bare SQLite loop of the same promise, in one run on one machine; the targets
- * stand in TARGETS. `--json` prints everything as JSON, `--write` puts the table into doc/performance.md,
- * `--quick` takes a tenth of the jobs (for trying the bench itself, not for figures).
+ * ./dev bench [STORE...]: the product beside a bare C loop of the same promise, in one run on one machine; the targets
+ * stand in TARGETS. `--json` prints everything as JSON, `--write` puts the tables into doc/performance.md with the
+ * reasons of reasons.php below what is not met, `--quick` takes a tenth of the jobs (for trying, not for figures).
  */
 require __DIR__ . '/lab.php';
+require __DIR__ . '/stores.php';
 require __DIR__ . '/measures.php';
 
 const OPTIONS = ['--json', '--write', '--quick'];
-/* name => [meaning, unit, what it is compared with, relation, target]. With ">= ratio" the quotient is judged, else
- * the figure itself; null: there for orientation. */
+/* name => [class, floor program's name] */
+const STORES = ['sqlite' => [SqliteStore::class, 'sqlite'], 'redis' => [RedisStore::class, 'redis'],
+    'postgresql' => [PostgresStore::class, 'pgsql'], 'mariadb' => [MariadbStore::class, 'mysql']];
+/* name => [meaning, unit, what it is compared with, relation, target or one for each of STORES]. With ">= ratio" the
+ * quotient is judged, else the figure itself; null: there for orientation. Rows without a figure are left out. */
 const TARGETS = [
     'push' => ['push one by one, each confirmed', '/s', 'floor_push', '>= ratio', 0.70],
+    'fresh' => ['push, a new handle for each', '/s', 'floor_fresh', null, null],
     'push_many' => ['push in bulk', '/s', 'floor_push_many', '>= ratio', 0.60],
-    'drain' => ['drain, one child, PHP handler', '/s', 'floor_drain', '>= ratio', 0.50],
-    'drain2' => ['drain, two children', '/s', 'floor_drain', '>= ratio', 0.50],
-    'latency_p50' => ['push to handler start, idle worker, p50', 'ms', 'push_p50', '<', 1.0],
-    'latency_p99' => ['the same, p99', 'ms', 'push_p99', '<', 5.0],
-    'cost' => ['CPU of the whole worker per 10,000 jobs', 's', 'floor_cost', '<=', 0.25],
+    'drain' => ['drain, one child, PHP handler', '/s', 'floor_drain', '>= ratio', [0.50, 0.50, 0.60, 0.60]],
+    'drain2' => ['drain, two children', '/s', 'floor_drain', '>= ratio', [0.50, 0.50, 0.60, 0.60]],
+    'aof_push' => ['with append-only file: push one by one', '/s', 'floor_aof_push', '>= ratio', 0.70],
+    'aof_push_many' => ['with append-only file: push in bulk', '/s', 'floor_aof_push_many', '>= ratio', 0.60],
+    'aof_drain' => ['with append-only file: drain', '/s', 'floor_aof_drain', '>= ratio', 0.50],
+    'latency_p50' => ['push to handler start, idle worker, p50', 'ms', 'floor_latency_p50', '<', [1.0, 0.6, 1.5, null]],
+    'latency_p99' => ['push to handler start, idle worker, p99', 'ms', 'floor_latency_p99', '<', [5.0, 2.0, 5.0, null]],
+    'push_p50' => ['of that the push itself, p50', 'ms', null, null, null],
+    'push_p99' => ['of that the push itself, p99', 'ms', null, null, null],
+    'cost' => ['CPU of the whole worker per 10,000 jobs', 's', 'floor_cost', '<=', [0.25, 0.08, 0.12, 0.2]],
+    'store_cost' => ['CPU of the store per 10,000 jobs drained', 's', 'floor_store_cost', null, null],
     'depth' => ['drain with 1,000,000 waiting', '/s', 'depth_shallow', '>= ratio', 0.85],
     'depth_delayed' => ['drain beside 1,000,000 delayed', '/s', 'depth_shallow', '>= ratio', 0.85],
     'depth_dead' => ['drain beside 100,000 dead', '/s', 'depth_shallow', '>= ratio', 0.85],
+    'trips_load' => ['round trips per job under load', '', null, '<=', 0.05],
     'commits_load' => ['commits per job under load', '', null, '<=', 0.05],
     'syscalls_load' => ['system calls per job under load', '', null, '<=', 0.5],
+    'trips_single' => ['round trips per job, one at a time', '', null, '<=', 2.05],
     'transactions_single' => ['transactions per job, one at a time', '', null, '<=', 2.05],
-    'commits_single' => ['of them waiting for the disk', '', null, '<=', 1.05],
+    'commits_single' => ['waits for the disk per job, one at a time', '', null, '<=', 1.05],
     'syscalls_single' => ['system calls per job, one at a time', '', null, null, null],
     'memory_master' => ['private memory of the master', 'MB', null, '<=', 8.0],
     'memory_dispatcher' => ['private memory of the dispatcher', 'MB', null, '<=', 8.0],
     'memory_child' => ['memory of a child over a bare interpreter', 'MB', null, '<=', 2.0],
+    'memory_worker' => ['proportional memory of the whole worker', 'MB', null, null, null],
+    'memory_job' => ['bytes per waiting job beyond its body of 120', '', null, '<=', 200],
     'first_job' => ['interpreter up to first job', 'ms', null, '<=', 30.0],
     'due_first' => ['100,000 due at once: due to first start', 'ms', null, '<', 100.0],
     'due_rate' => ['100,000 due at once: drain', '/s', 'due_drain', '>= ratio', 0.50],
     'due_once' => ['100,000 due at once: each ran once (1 = yes)', '', null, '>=', 1],
     'due_stall' => ['100,000 due at once: longest push of another', 'ms', null, '<', 250.0],
-    'beside_long_p50' => ['short jobs beside a long one, p50', 'ms', 'latency_p50', '<', 2.0],
-    'beside_long_p99' => ['the same, p99', 'ms', 'latency_p99', '<', 10.0],
+    'open_transaction' => ['800,000 jobs past an open transaction: drain', '/s', 'open_drain', '>= ratio', 0.50],
+    'beside_long_p50' => ['short jobs beside a long one, p50', 'ms', 'latency_p50', '<', [2.0, 2.0, 3.0, null]],
+    'beside_long_p99' => ['short jobs beside a long one, p99', 'ms', 'latency_p99', '<', [10.0, 10.0, 10.0, null]],
     'killed_child' => ['child killed to its next job elsewhere', 'ms', null, '<=', 50.0],
     'idle_cpu' => ['CPU of an idle worker', '% of a core', null, '<', 1.0],
-    'idle_commits' => ['commits of an idle worker, heartbeat included', '/s', null, '<=', 0.3],
+    'idle_store' => ['store commands of an idle worker, heartbeat included', '/s', null, '<=', [0.3, 0.5, 0.5, 2.3]],
 ];
 
 function median(array $values): float
@@ -57,10 +73,13 @@ function ratio(array $figures, string $name, string $base): float
     return median(array_map(fn ($x, $y) => $x / $y, $a, $b));
 }
 
-function judge(array $figures): array
+function judge(array $figures, string $store): array
 {
     $rows = [];
-    foreach (TARGETS as $name => [$meaning, $unit, $base, $relation, $target]) {
+    foreach (array_intersect_key(TARGETS, $figures) as $name => [$meaning, $unit, $base, $relation, $targets]) {
+        $target = is_array($targets) ? $targets[array_search($store, array_keys(STORES), true)] : $targets;
+        $relation = $target === null ? null : $relation;
+        $base = isset($figures[$base]) ? $base : null;
         $value = median($figures[$name]);
         $ratio = $base === null ? null : ratio($figures, $name, $base);
         $met = match ($relation) {
@@ -92,7 +111,7 @@ function cells(array $row): array
 {
     return [$row['meaning'], number($row['floor'], $row['unit']), number($row['value'], $row['unit']),
         $row['ratio'] === null ? '' : sprintf('%.2f', $row['ratio']), $row['target'] ?? '',
-        match ($row['met']) { true => 'met', false => 'MISSED', null => '' }];
+        match ($row['met']) { true => 'met', false => '(not met)', null => '' }];
 }
 
 const HEADINGS = ['figure', 'beside', 'reached', 'ratio', 'target', 'verdict'];
@@ -101,7 +120,7 @@ function table(array $rows): string
 {
     $text = '';
     foreach ([HEADINGS, ...array_map(cells(...), array_values($rows))] as $cells)
-        $text .= rtrim(sprintf('%-46s %18s %18s %6s  %-14s %s', ...$cells)) . "\n";
+        $text .= rtrim(sprintf('%-52s %14s %14s %6s  %-14s %s', ...$cells)) . "\n";
     return $text;
 }
 
@@ -111,48 +130,97 @@ function markdown(array $rows): string
     return implode('', array_map(fn ($cells) => '| ' . implode(' | ', $cells) . " |\n", $lines));
 }
 
-/* Debian 12, PHP 8.2.1, SQLite 3.40, 2 cores (their name); load */
-function machine(array $loads): string
+/* Debian 12, PHP 8.2.1, 2 cores (their name) */
+function machine(): string
 {
     preg_match('/^PRETTY_NAME="?([^"\n]+)/m', (string) @file_get_contents('/etc/os-release'), $system);
     preg_match_all('/^model name\s*:\s*(.+)$/m', (string) @file_get_contents('/proc/cpuinfo'), $cores);
-    $sqlite = strtok((string) shell_exec('sqlite3 --version 2>/dev/null'), ' ') ?: '';
-    return sprintf('%s, PHP %s, SQLite %s, %d cores (%s), load %.1f before and %.1f after', $system[1] ?? PHP_OS, PHP_VERSION,
-        $sqlite, count($cores[1]), $cores[1][0] ?? 'unknown', ...$loads);
+    return sprintf('%s, PHP %s, %d cores (%s)', $system[1] ?? PHP_OS, PHP_VERSION, count($cores[1]), $cores[1][0] ?? 'unknown');
 }
 
-/* Puts the table between the marks of doc/performance.md. */
-function write_document(string $path, string $text): void
+/* Below the table of a store: why is that not met? */
+function reasons(string $store, array $rows): string
+{
+    $known = (require __DIR__ . '/reasons.php')[$store] ?? [];
+    $text = '';
+    foreach ($rows as $name => $row)
+        if ($row['met'] === false)
+            $text .= "- *$row[meaning]* (not met): " . ($known[$name] ?? 'the reason is not known yet.') . "\n";
+    return $text === '' ? '' : "\n$text";
+}
+
+/* Puts the text between the marks of that store in doc/performance.md. */
+function write_document(string $path, string $store, string $text): void
 {
     $document = file_get_contents($path);
-    $new = preg_replace_callback('/(<!-- figures -->\n).*(<!-- end of figures -->)/s', fn ($m) => "$m[1]$text$m[2]", $document, 1, $count);
+    $pattern = "/(<!-- figures of $store -->\n).*?(<!-- end of figures -->)/s";
+    $new = preg_replace_callback($pattern, fn ($m) => "$m[1]$text$m[2]", $document, 1, $count);
     if ($count !== 1)
-        throw new RuntimeException("$path has no marks <!-- figures --> and <!-- end of figures -->");
+        throw new RuntimeException("$path has no marks <!-- figures of $store --> and <!-- end of figures -->");
     file_put_contents($path, $new);
-    fwrite(STDERR, "bench: $path written\n");
+    fwrite(STDERR, "bench: $path: figures of $store written\n");
+}
+
+function refuse(string $message): never
+{
+    fwrite(STDERR, "bench: $message\n");
+    exit(2);
+}
+
+/* [options, names of the stores to measure] */
+function arguments(string $build, array $given): array
+{
+    $options = array_values(array_filter($given, fn ($word) => str_starts_with($word, '-')));
+    $names = array_values(array_diff($given, $options));
+    foreach (array_diff($options, OPTIONS) as $option)
+        refuse("unknown option \"$option\", known are " . implode(', ', OPTIONS));
+    foreach (array_diff($names, array_keys(STORES)) as $name)
+        refuse("unknown store \"$name\", known are " . implode(', ', array_keys(STORES)));
+    if (array_intersect(['--quick'], $options) && in_array('--write', $options, true))
+        refuse('--quick gives no figures to keep, so not together with --write');
+    $built = array_keys(array_filter(STORES, fn ($store) => is_executable("$build/tests/bench/floor_$store[1]")));
+    foreach (array_diff($names, $built) as $name)
+        refuse("$name is not built: its client library was missing when the tree was configured");
+    return [$options, $names ?: $built];
+}
+
+/* The tree may be built again while it is measured: all parts use copies. */
+function keep_copies(string $build): void
+{
+    @mkdir("$build/bench/lib", recursive: true);
+    foreach (glob("$build/.libs/libjobqueue.so*") as $file)
+        copy($file, "$build/bench/lib/" . basename($file));
+    copy("$build/php-ext/modules/jobqueue.so", "$build/bench/lib/jobqueue.so");
+    putenv("LD_LIBRARY_PATH=$build/bench/lib:" . getenv('LD_LIBRARY_PATH'));
+}
+
+function measure(string $build, string $name, bool $quick): array
+{
+    [$class, $floor] = STORES[$name];
+    [$start, $load] = [microtime(true), sys_getloadavg()[0]];
+    $store = new $class($name, $floor, $build);
+    try {
+        $title = $store->title();
+        $figures = (new Measures($build, $store, $quick))->run();
+    } finally {
+        $store->close();
+    }
+    return ['store' => $name, 'title' => $title, 'load' => [$load, sys_getloadavg()[0]], 'seconds' => round(microtime(true) - $start),
+        'quick' => $quick, 'figures' => judge($figures, $name), 'raw' => $figures];
 }
 
 $build = $argv[1];
-$options = array_slice($argv, 2);
-foreach (array_diff($options, OPTIONS) as $option) {
-    fwrite(STDERR, "bench: unknown option \"$option\", known are " . implode(', ', OPTIONS) . "\n");
-    exit(2);
+[$options, $names] = arguments($build, array_slice($argv, 2));
+$results = [];
+keep_copies($build);
+foreach ($names as $name) {
+    $result = $results[] = measure($build, $name, in_array('--quick', $options, true));
+    $about = sprintf("%s. %s; load %.1f before and %.1f after, %d s", $result['title'], machine(), ...$result['load'], ...[$result['seconds']]);
+    if (!in_array('--json', $options, true))
+        printf("%s%s\n\n%s\n", $about, $result['quick'] ? '; --quick: a tenth of the jobs, no figures to keep' : '', table($result['figures']));
+    if (in_array('--write', $options, true))
+        write_document(dirname(__DIR__, 2) . '/doc/performance.md', $name,
+            "$about.\n\n" . markdown($result['figures']) . reasons($name, $result['figures']));
 }
-$scale = in_array('--quick', $options, true) ? 0.1 : 1.0;
-if ($scale < 1 && in_array('--write', $options, true)) {
-    fwrite(STDERR, "bench: --quick gives no figures to keep, so not together with --write\n");
-    exit(2);
-}
-$start = microtime(true);
-$load = sys_getloadavg()[0];
-$figures = (new Measures($build, $scale))->run();
-$rows = judge($figures);
-$machine = machine([$load, sys_getloadavg()[0]]);
 if (in_array('--json', $options, true))
-    echo json_encode(['store' => 'sqlite', 'synchronous' => 'full', 'machine' => $machine, 'scale' => $scale,
-        'seconds' => round(microtime(true) - $start), 'figures' => $rows, 'raw' => $figures], JSON_PRETTY_PRINT | JSON_UNESCAPED_SLASHES), "\n";
-else
-    printf("SQLite, WAL, synchronous=FULL. %s; %d s%s\n\n%s", $machine, microtime(true) - $start,
-        $scale < 1 ? '; --quick: a tenth of the jobs, no figures to keep' : '', table($rows));
-if (in_array('--write', $options, true))
-    write_document(dirname(__DIR__, 2) . '/doc/performance.md', "$machine.\n\n" . markdown($rows));
+    echo json_encode(['machine' => machine(), 'stores' => $results], JSON_PRETTY_PRINT | JSON_UNESCAPED_SLASHES), "\n";
