@@ -70,6 +70,8 @@ static void print_stores(void)
          "also postgres://; several hosts: h1:5432,h2:5432"},
         {"PostgreSQL", "postgresql:///database?host=/run/postgresql", "through a Unix socket"},
         {"MariaDB, MySQL", "mysql://[user[:password]@]host[:3306]/database", "also mariadb://"},
+        {"MariaDB, MySQL", "mysql://user[:password]@/database?socket=/run/mysqld/mysqld.sock",
+         "through a Unix socket"},
         {"memory", "memory:", "this process only, gone with it: for tests"},
     };
 

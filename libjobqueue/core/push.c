@@ -27,6 +27,10 @@ static int conclude_item(jobq_queue *queue, jobq_message *m, const jobq_push *it
     if (item->result == JOBQ_EEXISTS)
         jobq__error_set_subject(JOBQ_EEXISTS, m->id, strlen(m->id),
                                 "a job with the id \"%s\" exists already", m->id);
+    else if (item->result == JOBQ_ELIMIT)
+        jobq__error_set(JOBQ_ELIMIT,
+                        "job \"%s\" is too large for the store: its body has %zu bytes", m->id,
+                        item->body.n);
     else if (item->result < 0)
         jobq__error_set(item->result, "job \"%s\" was refused by the store", m->id);
     else if (item->result == 1)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/driver.h"
+#include "driver/common.h"
 #include "util/error.h"
 #include "util/str.h"
 
@@ -30,7 +30,7 @@ static inline int jobq__cursor_read(jobq_slice text, jobq__cursor *out)
         size_t len = dot ? (size_t)(dot - p) : n;
 
         if ((i < 2) != (dot != NULL) || !jobq__str_int(p, len, &out->part[i]))
-            return jobq__error_set(JOBQ_EINVAL, "the cursor is none that an earlier page gave");
+            return jobq__refuse_cursor();
         p += len + 1;
         n -= len + (dot != NULL);
     }

@@ -104,6 +104,16 @@ static int check_text(const char *what, jobq_slice s, size_t min, size_t max)
                                    max);
 }
 
+/* What a store cannot keep is refused, not dropped. */
+static int check_features(const jobq_driver *driver, const jobq_push *item)
+{
+    if (item->unique.p && !(driver->features & JOBQ_FEATURE_UNIQUE))
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s store has no unique keys", driver->name);
+    if (item->priority && !(driver->features & JOBQ_FEATURE_PRIORITY))
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s store has no priorities", driver->name);
+    return 0;
+}
+
 static int check_push(const jobq_driver *driver, const jobq_push *item)
 {
     int rc = check_text("id", item->id, 1, ID_MAX);
@@ -111,6 +121,7 @@ static int check_push(const jobq_driver *driver, const jobq_push *item)
     rc = rc ? rc : check_text("queue", item->queue, 1, QUEUE_MAX);
     rc = rc ? rc : check_text("name", item->name, 1, NAME_MAX_BYTES);
     rc = rc ? rc : check_text("unique", item->unique, item->unique.p ? 1 : 0, UNIQUE_MAX);
+    rc = rc ? rc : check_features(driver, item);
     if (rc)
         return rc;
     if (item->priority > PRIORITY_MAX)

@@ -170,7 +170,7 @@ static const struct {
 
 static int refuse_option(const jobq_driver *driver, const char *name)
 {
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, driver->name, 0,
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
                                   "the %s driver has no option \"%s\" (of its own it has: %s)",
                                   driver->name, name,
                                   driver->options[0] ? driver->options : "none");
@@ -260,7 +260,7 @@ static int check_form(const jobq__store *store)
     if (!(store->driver->features & JOBQ_FEATURE_SHARED) ||
         (store->driver->features & JOBQ_FEATURE_FILE) || config->host.p)
         return 0;
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, store->driver->name, 0,
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
                                   "the %s dsn lacks \"//\": write %s://HOST/...", config->scheme,
                                   config->scheme);
 }

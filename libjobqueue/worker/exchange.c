@@ -20,7 +20,8 @@ enum {
 
 /* ---- outages --------------------------------------------------------------------------------- */
 
-/* These codes promise that nothing was changed; after any other the worker asks what it holds. */
+/* These codes promise that nothing was changed; after any other of an exchange the worker asks what
+ * it holds. */
 static bool is_outcome_known(int rc)
 {
     return rc == JOBQ_EBUSY || rc == JOBQ_ETIMEOUT || rc == JOBQ_ECONNECT || rc == JOBQ_ECONF ||
@@ -46,7 +47,6 @@ int jobq__desk_fail(jobq__desk *desk, int rc)
     desk->last_failure_ms = desk->now_ms;
     desk->renewals_only = false;
     s->woken = true; /* whatever was known of the store before */
-    desk->ask_held = desk->ask_held || !is_outcome_known(rc);
     note_configuration(desk);
     jobq__desk_count(desk, JOBQ__COUNT_STORE_FAILURES, 1);
     jobq__observer_error(desk->observer, "could not reserve a job: %s",
@@ -153,8 +153,8 @@ static int fail_exchange(jobq__desk *desk, jobq_exchange *x, jobq__parcel *parce
 {
     jobq__desk_return_parcel(desk, parcel);
     jobq__desk_fail(desk, rc);
-    if (x->want > 0 &&
-        rc == JOBQ_ETIMEOUT) /* a reservation may have been carried out all the same */
+    /* a reservation that timed out may have been carried out all the same */
+    if (!is_outcome_known(rc) || (x->want > 0 && rc == JOBQ_ETIMEOUT))
         desk->ask_held = true;
     for (size_t i = 0; !is_outcome_known(rc) && i < x->settle_count; i++)
         if (desk->settlements[i].result == JOBQ__UNANSWERED)

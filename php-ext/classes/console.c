@@ -90,7 +90,8 @@ static int work(void *payload, const char *source, const char *dsn, const char *
                      "--bootstrap");
     }
     if (dsn) {
-        return usage("error: %s is not used here: the worker brings its own store\n", "--dsn");
+        return usage("error: work takes no store here: the worker of %s has its own connection\n",
+                     "--bootstrap");
     }
     int rc = ready ? 0 : load_worker(source, &made);
     if (rc != 0) {
@@ -124,6 +125,21 @@ static char **make_argv(HashTable *list, int *argc_out)
     return argv;
 }
 
+/* What usage texts call the program: php -r and a script on standard input have no name to give. */
+static const char *program_name(int argc, char *const *argv)
+{
+    static const char *const nameless[] = {"", "-", "Standard input code", "Command line code"};
+    if (argc < 1) {
+        return "jobqueue";
+    }
+    for (size_t i = 0; i < sizeof(nameless) / sizeof(nameless[0]); i++) {
+        if (strcmp(argv[0], nameless[i]) == 0) {
+            return "jobqueue";
+        }
+    }
+    return argv[0];
+}
+
 ZEND_METHOD(JobQueue_Console, run)
 {
     HashTable *list;
@@ -141,7 +157,7 @@ ZEND_METHOD(JobQueue_Console, run)
     }
     const jobq_console console = {
         .size = sizeof(console),
-        .program = argc > 0 ? argv[0] : "jobqueue",
+        .program = program_name(argc, argv),
         .payload = ready,
         .source_option = ready ? NULL : "bootstrap",
         .source_meaning = ready ? NULL : "FILE: a PHP file that returns a JobQueue\\Worker",

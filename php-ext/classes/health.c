@@ -102,7 +102,7 @@ static void add_finding(zval *list, const jobq_finding *finding)
     add_next_index_zval(list, &one);
 }
 
-/* A fatal error waits until the library has returned: unwinding must not pass through its frames. */
+/* A fatal error waits until the library has returned: unwinding must not cross its frames. */
 static void take_finding(void *payload, const jobq_finding *finding)
 {
     findings *f = payload;

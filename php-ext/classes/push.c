@@ -67,7 +67,9 @@ void php_jobq_fire_pushed(php_jobq_queue *queue, const jobq_message *m, zval *jo
         Z_TRY_ADDREF_P(job);
         add_assoc_zval(&data, "name", job);
     } else {
-        add_assoc_str(&data, "name", zend_string_copy(Z_OBJCE_P(job)->name));
+        zval name = php_jobq_as_job_of(Z_OBJCE_P(job))->fields[PHP_JOBQ_AS_NAME]; /* was pushed */
+        Z_TRY_ADDREF(name);
+        add_assoc_zval(&data, "name", &name);
     }
     int status = 0;
     php_jobq_outcome outcome =

@@ -8,7 +8,14 @@ log_errors_max_len=0
 --FILE--
 <?php
 require __DIR__ . '/../_util/util.inc';
-use JobQueue\{Event, Queue};
+use JobQueue\{AsJob, Event, Queue};
+
+#[AsJob('mail.send')]
+final class SendMail
+{
+    public function __construct(private int $to) {}
+    public function handle(): void {}
+}
 
 $queue = new Queue('memory:');
 $queue->on('job.pushed', function (Event $e) use ($queue) {
@@ -17,7 +24,8 @@ $queue->on('job.pushed', function (Event $e) use ($queue) {
 ini_set('error_log', '/dev/null');
 $queue->on('job.pushed', fn () => throw new DomainException('listener'));
 echo strlen($queue->push('a')), "\n";
-$queue->pushMany([['b'], ['c', fn () => 1]]);
+$queue->pushMany([['b'], ['c', fn () => 1], new SendMail(2)]);
+$queue->push(new SendMail(3)); // known by its job's name, never by the class
 refused(fn () => $queue->on('job.done', 'strlen'));
 refused(fn () => $queue->on('job.processed', 'strlen'));
 // a listener that holds the queue is a cycle the collector finds
@@ -27,7 +35,9 @@ var_dump(gc_collect_cycles() > 0);
 --EXPECT--
 job.pushed a 36 default NULL 1
 36
-job.pushed b 36 default NULL 2
+job.pushed b 36 default NULL 3
+job.pushed mail.send 36 default NULL 3
+job.pushed mail.send 36 default NULL 4
 ValueError: unknown event "job.done"; a Queue has job.pushed
 ValueError: unknown event "job.processed"; a Queue has job.pushed
 bool(true)

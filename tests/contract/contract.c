@@ -1407,6 +1407,7 @@ static const struct CMUnitTest shared[] = {
     ROW(test_c7_idle),
     ROW(test_k4_fork),
     ROW(test_schema_race),
+    ROW(test_b3_stored_together),
     ROW(test_c3_crowd),
     ROW(test_short_memory),
     ROW(test_model),

@@ -50,6 +50,7 @@ void test_c7_idle(void **state);
 void test_c9_wait_hears_signals(void **state);
 void test_k4_fork(void **state);
 void test_schema_race(void **state);
+void test_b3_stored_together(void **state);
 void test_c3_crowd(void **state);
 
 #define TEXT(s) jobq__slice((s), strlen(s))
@@ -72,5 +73,8 @@ void expect_ids(const char *ids);            /* of `got`, in order: "a b c" */
 jobq_maintenance maintain_all(void);         /* limit 1000, take back, loss cap 10 */
 const jobq_record *find_job(const char *id); /* NULL: not found */
 jobq_counts count_jobs(const char *queue);
+/* rule N6: the words of jobqueue_jobs.reason are those of core/retry.h, and a number without a word
+ * stays a number. count_shown: how many rows of the view the condition fits. */
+void expect_reason_words(int64_t (*count_shown)(const char *where));
 
 #endif

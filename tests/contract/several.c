@@ -247,6 +247,41 @@ void test_k4_fork(void **state)
     assert_int_equal(count_jobs("q").ready, 2);
 }
 
+enum { CHUNK = 50, CHUNKS = 30 };
+
+static void push_chunks(void)
+{
+    for (int i = 0; i < CHUNKS; i++) {
+        jobq_push items[CHUNK];
+        char ids[CHUNK][32];
+
+        for (int k = 0; k < CHUNK; k++) {
+            snprintf(ids[k], sizeof(ids[k]), "chunk-%d-%d", i, k);
+            items[k] = job_item(ids[k], "q");
+        }
+        must(jobq__store_push(store, items, CHUNK) == 0);
+    }
+    _exit(0);
+}
+
+/* Rule B3: whoever looks meanwhile sees whole chunks only. */
+void test_b3_stored_together(void **state)
+{
+    pid_t pid;
+    int status = -1;
+
+    (void)state;
+    need_shared();
+    need_feature(JOBQ_FEATURE_ATOMIC_BATCH, "pushes that are stored as one");
+    pid = fork();
+    if (pid == 0)
+        push_chunks();
+    while (waitpid(pid, &status, WNOHANG) == 0)
+        assert_int_equal(count_jobs("q").ready % CHUNK, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(count_jobs("q").ready, CHUNK * CHUNKS);
+}
+
 void test_schema_race(void **state)
 {
     enum { RACERS = 4 };

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/retry.h"
 #include "driver/mysql/mysql.h"
 #include "harness/server.h"
 #include "util/alloc.h"
@@ -395,33 +394,11 @@ static void test_n6_view(void **state)
     assert_int_equal(count_shown("queue='Mail'"), 0);
 }
 
-/* rule N6: the view's words are those of core/retry.h; a number without a word stays a number. */
+/* rule N6 */
 static void test_n6_reasons_in_the_view(void **state)
 {
-#define COUNT_REASON(value, name, word) +1
-    static const int reasons = JOBQ__REASON_LIST(COUNT_REASON);
-#undef COUNT_REASON
-    char where[200], id[16];
-
     (void)state;
-    for (int reason = 0; reason <= reasons + 1; reason++) {
-        jobq_settlement s;
-
-        snprintf(id, sizeof(id), "dead-%d", reason);
-        push_job(id, "q");
-        s = settlement(reserve_one("w", "q", id), JOBQ_OP_DEAD);
-        s.reason = (uint8_t)reason;
-        assert_int_equal(settle_with("w", &s), 0);
-        if (reason == 0)
-            snprintf(where, sizeof(where), "id='%s' AND reason IS NULL", id);
-        else if (reason > reasons)
-            snprintf(where, sizeof(where), "id='%s' AND reason='%d'", id, reason);
-        else
-            snprintf(where, sizeof(where), "id='%s' AND reason='%s'", id,
-                     jobq__reason_word(reason));
-        if (count_shown(where) != 1)
-            fail_msg("the view's word of reason %d", reason);
-    }
+    expect_reason_words(count_shown);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -488,7 +465,8 @@ static void test_b115_body_sizes(void **state)
     jobq__free(body);
 }
 
-/* case B115: what is too large for the server is refused, nothing is cut or half stored. */
+/* case B115, rule B3: what is too large for the server is refused, nothing is cut, and the others
+ * of the call are stored. */
 static void test_b115_small_packets(void **state)
 {
     size_t n = 1 << 20;
@@ -499,16 +477,52 @@ static void test_b115_small_packets(void **state)
     memset(body, 'x', n);
     execute("SET GLOBAL max_allowed_packet=1048576");
     items[1].body = jobq__slice(body, n - 1000);
-    assert_code(jobq__store_push(store, items, 3), JOBQ_ELIMIT);
-    execute("SET GLOBAL max_allowed_packet=16777216");
+    assert_code(jobq__store_push(store, items + 1, 1), JOBQ_ELIMIT);
     assert_said("max_allowed_packet");
     assert_said("1047576 bytes");
     assert_false(jobq_error_is_retryable(jobq_error_last()));
-    assert_int_equal(count_jobs("q").ready, 0);
-    for (int i = 0; i < 3; i++)
+    assert_ok(jobq__store_push(store, items, 3));
+    execute("SET GLOBAL max_allowed_packet=16777216");
+    assert_int_equal(items[0].result, 0);
+    assert_int_equal(items[1].result, JOBQ_ELIMIT);
+    assert_int_equal(items[2].result, 0);
+    assert_int_equal(reserve_jobs("w", "q", 3), 2);
+    for (int i = 0; i < 3; i++) {
+        items[i] = job_item(i == 0 ? "d" : i == 1 ? "e" : "f", "q");
         items[i].body = jobq__slice(body, 700000); /* each fits, all together do not */
+    }
     assert_ok(jobq__store_push(store, items, 3));
     assert_int_equal(reserve_jobs("w", "q", 3), 3);
+    jobq__free(body);
+}
+
+/* rule C6: a body that was stored before max_allowed_packet was lowered runs like any other, is
+ * shown like any other, and holds up nobody. */
+static void test_c6_packets_lowered_later(void **state)
+{
+    enum { SIZE = (3 << 20) + 17 };
+    char *body = jobq__alloc(SIZE);
+    jobq_push items[3] = {job_item("a", "q"), job_item("large", "q"), job_item("b", "q")};
+    jobq_listing l = {.queue = TEXT("q"), .limit = 10, .out = &got};
+    const jobq_record *r;
+
+    (void)state;
+    for (size_t i = 0; i < SIZE; i++)
+        body[i] = (char)(i * 31 >> 3);
+    items[1].body = jobq__slice(body, SIZE);
+    assert_ok(jobq__store_push(store, items, 3));
+    execute("SET GLOBAL max_allowed_packet=1048576");
+    jobq__store_disconnect(store); /* a session keeps what it began with */
+    assert_true(jobq__slice_equal(find_job("large")->body, items[1].body));
+    jobq__batch_reset(&got);
+    assert_ok(jobq__store_list(store, &l));
+    assert_int_equal(got.count, 3);
+    assert_true(jobq__slice_equal(got.first->next->body, items[1].body));
+    assert_int_equal(reserve_jobs("w", "q", 10), 3);
+    r = got.first->next;
+    assert_true(jobq__slice_equal(r->body, items[1].body));
+    assert_int_equal(settle_op("w", r, JOBQ_OP_BACK), 0);
+    execute("SET GLOBAL max_allowed_packet=16777216");
     jobq__free(body);
 }
 
@@ -919,6 +933,7 @@ int main(void)
         cmocka_unit_test(test_b006_bytes_decide),
         cmocka_unit_test(test_b115_body_sizes),
         cmocka_unit_test(test_b115_small_packets),
+        cmocka_unit_test(test_c6_packets_lowered_later),
         cmocka_unit_test(test_b9_odd_sessions),
         cmocka_unit_test(test_b096_idle_connection_ended),
         cmocka_unit_test(test_k2_server_restarts),

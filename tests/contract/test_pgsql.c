@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/retry.h"
 #include "harness/server.h"
 #include "payload/envelope.h"
 #include "util/clock.h"
@@ -162,34 +161,11 @@ static void test_n6_view(void **state)
                      1);
 }
 
-/* rule N6: the view's words are those of core/retry.h; a number without a word stays a number. */
+/* rule N6 */
 static void test_n6_reasons_in_the_view(void **state)
 {
-#define COUNT_REASON(value, name, word) +1
-    static const int reasons = JOBQ__REASON_LIST(COUNT_REASON);
-#undef COUNT_REASON
-    char where[200], id[16];
-
     (void)state;
-    for (int reason = 0; reason <= reasons + 1; reason++) {
-        jobq_settlement s;
-
-        snprintf(id, sizeof(id), "dead-%d", reason);
-        push_job(id, "q");
-        s = settlement(reserve_one("w", "q", id), JOBQ_OP_DEAD);
-        s.reason = (uint8_t)reason;
-        assert_int_equal(settle_with("w", &s), 0);
-        if (reason == 0)
-            snprintf(where, sizeof(where), "id = '%s' AND reason IS NULL", id);
-        else if (reason > reasons)
-            snprintf(where, sizeof(where), "id = '%s' AND reason = '%d'", id, reason);
-        else
-            snprintf(where, sizeof(where), "id = '%s' AND reason = '%s'", id,
-                     jobq__reason_word(reason));
-        if (count_shown(where) != 1)
-            fail_msg("the view's word of reason %d is not \"%s\"", reason,
-                     jobq__reason_word(reason));
-    }
+    expect_reason_words(count_shown);
 }
 
 /* ---- pushing in SQL -------------------------------------------------------------------------- */
@@ -299,6 +275,12 @@ static void test_b8_refusals(void **state)
         {"'q', 'n', '1', '{\"delay\": 1, \"at\": 5}'", "at must be"},
         {"'q', 'n', '1', '{\"priority\": 10}'", "priority must be"},
         {"'q', 'n', '1', '{\"backoff\": \"exponential:1\"}'", "backoff must be"},
+        {"'q', 'n', '1', '{\"backoff\": \"exponential:5,1\"}'", "backoff must be"},
+        {"'q', 'n', '1', '{\"at\": \"2030-02-30T00:00:00Z\"}'", "at must be"},
+        {"'q', 'n', '1', '{\"at\": 1e300}'", "at must be"},
+        {"'q', 'n', '1', '{\"at\": -5}'", "at must be"},
+        {"'q', 'n', '1', '{\"expires\": \"2030-01-01T25:00:00Z\"}'", "expires must be"},
+        {"'q', 'n', '1', '{\"unique\": [1]}'", "unique must be"},
         {"'q', 'n', '1', '{\"context\": {\"a\": 1}}'", "context must be"},
         {"'q', 'n', '1', '{\"id\": \"a b\"}'", "id must be"},
         {"'q', 'n', '1', '[]'", "options must be"},
@@ -306,7 +288,9 @@ static void test_b8_refusals(void **state)
         {"'q,r', 'n', '1'", "queue must be"},
         {"'q', '', '1'", "name must be"},
         {"'q', 'n', '18446744073709551616'", "payload must be"},
+        {"'q', 'n', (repeat('9', 400) || '.5')::jsonb", "payload must be"},
         {"'q', 'n', '{\"$bytes\": 5}'", "payload must be"},
+        {"'q', 'n', '{\"$time\": \"2030-02-30T00:00:00Z\"}'", "payload must be"},
         {"'q', 'n', (repeat('[', 65) || repeat(']', 65))::jsonb", "payload must be"},
     };
     PGconn *client;
@@ -324,6 +308,29 @@ static void test_b8_refusals(void **state)
     }
     PQfinish(client);
     assert_int_equal(count_jobs("q").ready, 0);
+}
+
+/* rule B8: whatever the database's settings are; old applications want their backslashes so. */
+static void test_b8_backslashes(void **state)
+{
+    PGconn *client;
+
+    (void)state;
+    execute("ALTER DATABASE jobqueue SET standard_conforming_strings = off");
+    jobq__store_disconnect(store);
+    fresh_dsn();
+    client = connect_client();
+    jobq__store_free(store);
+    store = contract_open(dsn);
+    assert_int_equal(count_jobs("q").ready, 0); /* the schema is made under that setting */
+    say(client, "SELECT push('q', 'n', '{\"a\": 1.5}', '{\"tries\": 5, \"delay\": \"0.5\"}')");
+    say(client, "SELECT push('q', 'n', decode('c0', 'hex'), '{\"id\": \"b\", \"tries\": 5}')");
+    PQfinish(client);
+    execute("ALTER DATABASE jobqueue RESET standard_conforming_strings");
+    assert_int_equal(ask("SELECT count(*) FROM job WHERE header = decode('016a81a17405', 'hex')"),
+                     1);
+    assert_int_equal(ask("SELECT count(*) FROM job WHERE header = decode('016d81a17405', 'hex')"),
+                     1);
 }
 
 /* rule B8: the commit wakes an idle worker. */
@@ -472,7 +479,7 @@ static void test_rights(void **state)
     execute("DROP OWNED BY worker");
 }
 
-/* cases B095: what will never work is said at once, in one line, without a password. */
+/* case B095: what will never work is said at once, in one line, without a password. */
 static void test_bad_addresses(void **state)
 {
     static const struct {
@@ -618,6 +625,42 @@ static void test_k2_terminated_in_the_middle(void **state)
     assert_ok(jobq__store_push(store, &item, 1));
     assert_int_equal(item.result, 0);
     assert_int_equal(settle_with("w", &s), 0);
+}
+
+/* rule K2: a call that was given up hands out nothing once the next one has been asked. */
+static void test_k2_given_up_call(void **state)
+{
+    jobq_slice q = TEXT("q");
+    jobq__store *hasty;
+    jobq_batch held = {0};
+    PGconn *client;
+    char text[500];
+
+    (void)state;
+    push_job("a", "q");
+    snprintf(text, sizeof(text), "%s?schema=%s&read_timeout=0.5", server_dsn(postgres), schema);
+    hasty = contract_open(text);
+    client = connect_client();
+    for (int round = 0; round < 3; round++) {
+        jobq_exchange x = {.worker = TEXT("w"),
+                           .lease_ms = 30000,
+                           .queues = &q,
+                           .queue_count = 1,
+                           .want = 1,
+                           .out = &got};
+
+        say(client, "BEGIN; LOCK TABLE ready IN ACCESS EXCLUSIVE MODE");
+        assert_code(jobq__store_exchange(hasty, &x), JOBQ_ETIMEOUT);
+        assert_ok(jobq__store_held(hasty, TEXT("w"), &held));
+        assert_null(held.first);
+        say(client, "COMMIT");
+        wait_until(ask("SELECT count(*) " OTHERS " AND wait_event_type = 'Lock'") == 0, 10);
+        wait_until(ask("SELECT count(*) " OTHERS " AND state = 'active'") == 0, 10);
+        assert_int_equal(ask("SELECT count(*) FROM held"), 0);
+    }
+    PQfinish(client);
+    jobq__store_free(hasty);
+    reserve_one("w", "q", "a");
 }
 
 /* case B093: a waiting worker's connection dies; the next wait hears again. */
@@ -909,6 +952,7 @@ int main(void)
         cmocka_unit_test(test_b8_header_is_the_librarys),
         cmocka_unit_test(test_b8_transactions),
         cmocka_unit_test(test_b8_refusals),
+        cmocka_unit_test(test_b8_backslashes),
         cmocka_unit_test(test_b8_commit_wakes),
         cmocka_unit_test(test_b8_search_path),
         cmocka_unit_test(test_migrate_false),
@@ -919,6 +963,7 @@ int main(void)
         cmocka_unit_test(test_refused_password),
         cmocka_unit_test(test_k2_terminated_while_idle),
         cmocka_unit_test(test_k2_terminated_in_the_middle),
+        cmocka_unit_test(test_k2_given_up_call),
         cmocka_unit_test(test_b093_listens_again),
         cmocka_unit_test(test_k3_read_only),
         cmocka_unit_test(test_refused_value),

@@ -449,7 +449,7 @@ static void test_only_its_own_keys(void **state)
     assert_string_equal(tell("hlen '{%s}:ids'", prefix), "0\n");
 }
 
-/* cases B031, C6: entries that are not ours are kept byte for byte and block nothing. */
+/* rule C6, case B031: entries that are not ours are kept byte for byte and block nothing. */
 static void test_b031_foreign_entries(void **state)
 {
     (void)state;

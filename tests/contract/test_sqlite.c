@@ -19,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/retry.h"
 #include "util/clock.h"
 #include "util/fd.h"
 
@@ -218,34 +217,11 @@ static void test_n6_view(void **state)
     assert_int_equal(count_shown("state='dead' AND reason='attempts_exhausted' AND died_at>''"), 1);
 }
 
-/* rule N6: the view's words are those of core/retry.h; a number without a word stays a number. */
+/* rule N6 */
 static void test_n6_reasons_in_the_view(void **state)
 {
-#define COUNT_REASON(value, name, word) +1
-    static const int reasons = JOBQ__REASON_LIST(COUNT_REASON);
-#undef COUNT_REASON
-    char where[200], id[16];
-
     (void)state;
-    for (int reason = 0; reason <= reasons + 1; reason++) {
-        const char *word = jobq__reason_word(reason);
-        jobq_settlement s;
-
-        snprintf(id, sizeof(id), "dead-%d", reason);
-        push_job(id, "q");
-        s = settlement(reserve_one("w", "q", id), JOBQ_OP_DEAD);
-        s.reason = (uint8_t)reason;
-        assert_int_equal(settle_with("w", &s), 0);
-        if (reason == 0)
-            snprintf(where, sizeof(where), "id='%s' AND reason IS NULL", id);
-        else if (reason > reasons)
-            snprintf(where, sizeof(where), "id='%s' AND reason=%d", id, reason);
-        else
-            snprintf(where, sizeof(where), "id='%s' AND reason='%s'", id, word);
-        if (count_shown(where) != 1)
-            fail_msg("the view's word of reason %d is not \"%s\"", reason, word);
-        assert_int_equal(word[0] != '\0', reason > 0 && reason <= reasons);
-    }
+    expect_reason_words(count_shown);
 }
 
 /* ---- outages --------------------------------------------------------------------------------- */
@@ -275,6 +251,146 @@ static void test_locked_beyond_the_deadline(void **state)
     assert_int_equal(item.result, 0);
     jobq__store_free(hasty);
     check_places();
+}
+
+/* ---- a lock held for long -------------------------------------------------------------------- */
+
+enum { STALL_LEASE_MS = 1500 };
+
+/* Another program has the write lock from now on, for so long. */
+static pid_t hold_lock(int ms)
+{
+    int ends[2];
+    pid_t pid;
+    char byte;
+
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        sqlite3 *db = NULL;
+
+        if (sqlite3_open(path, &db) != SQLITE_OK || sqlite3_busy_timeout(db, 20000) != SQLITE_OK ||
+            sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK ||
+            write(ends[1], "", 1) != 1)
+            _exit(1);
+        usleep((useconds_t)ms * 1000);
+        sqlite3_close(db);
+        _exit(0);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    return pid;
+}
+
+static void lock_is_free(pid_t pid)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int64_t alive_until(void)
+{
+    return ask("SELECT alive_until FROM jobqueue_worker WHERE id='w'");
+}
+
+static void begin_stall(void)
+{
+    push_job("a", "q");
+    push_job("b", "q");
+    begin_worker("w", STALL_LEASE_MS);
+    reserve_jobs("w", "q", 2);
+}
+
+/* rule C5: after trouble everybody renews before anybody takes back. Nobody could renew while the
+ * lock was held, so the first to have it again does not take what lapsed meanwhile. */
+static void test_c5_lock_held_beyond_a_lease(void **state)
+{
+    pid_t pid;
+
+    (void)state;
+    begin_stall();
+    pid = hold_lock(STALL_LEASE_MS + 500);
+    assert_int_equal(maintain_all().handled, 0);
+    lock_is_free(pid);
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_DONE), 0);
+    pass_time(0, 2 * STALL_LEASE_MS); /* "w" is dead indeed */
+    assert_int_equal(maintain_all().handled, 1);
+    reserve_one("w2", "q", "b");
+}
+
+/* The same when somebody else waited, and who takes back came later. */
+static void test_c5_others_waited_for_the_lock(void **state)
+{
+    jobq_push item = job_item("c", "q");
+    int64_t before;
+    pid_t pid;
+
+    (void)state;
+    begin_stall();
+    before = alive_until();
+    pid = hold_lock(STALL_LEASE_MS + 500);
+    assert_ok(jobq__store_push(store, &item, 1));
+    lock_is_free(pid);
+    assert_true(alive_until() > before);
+    assert_true(alive_until() <= jobq__clock_boot_ms() + STALL_LEASE_MS / 3);
+}
+
+/* Who waited only a little cannot know who else did: a moment is left to them, once. */
+static void test_c5_a_moment_after_a_stall(void **state)
+{
+    jobq_maintenance m;
+    pid_t pid;
+
+    (void)state;
+    begin_stall();
+    pass_time(0, 10 * STALL_LEASE_MS);
+    pid = hold_lock(1000);
+    m = maintain_all();
+    lock_is_free(pid);
+    assert_int_equal(m.handled, 0);
+    assert_in_range(m.next_due_ms, m.now_ms + 1, m.now_ms + 1000);
+    pass_time(0, m.next_due_ms - m.now_ms);
+    pid = hold_lock(300); /* a store that is always busy keeps no jobs for ever */
+    assert_int_equal(maintain_all().handled, 2);
+    lock_is_free(pid);
+}
+
+/* So many rows that counting them takes about a second here. */
+static int rows_per_second(void)
+{
+    const int64_t began_ms = jobq__clock_mono_ms();
+
+    ask("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<200000) "
+        "SELECT count(*) FROM n");
+    return (int)(200000 * 1000 / (jobq__clock_mono_ms() - began_ms + 1));
+}
+
+/* A holder that was stopped in the middle sees it when it goes on, and says so before the commit:
+ * here a trigger that counts for long. */
+static void test_c5_holder_was_slow(void **state)
+{
+    jobq_push item = job_item("slow", "q");
+    int64_t before, began_ms;
+    char sql[400];
+
+    (void)state;
+    begin_stall();
+    snprintf(sql, sizeof(sql),
+             "CREATE TRIGGER slow AFTER INSERT ON jobqueue_job BEGIN "
+             "SELECT count(*) FROM (WITH RECURSIVE n(i) AS "
+             "(SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<%d) SELECT i FROM n); END",
+             2 * rows_per_second());
+    execute(sql);
+    begin_worker("w", STALL_LEASE_MS);
+    before = alive_until();
+    began_ms = jobq__clock_mono_ms();
+    assert_ok(jobq__store_push(store, &item, 1));
+    if (jobq__clock_mono_ms() - began_ms < 2 * STALL_LEASE_MS / 3 + 100)
+        skip_because("the trigger was too quick");
+    assert_true(alive_until() > before);
 }
 
 /* A file that was deleted or replaced is an outage, not a place where pushes vanish. */
@@ -610,6 +726,10 @@ int main(void)
         cmocka_unit_test(test_n6_view),
         cmocka_unit_test(test_n6_reasons_in_the_view),
         cmocka_unit_test(test_locked_beyond_the_deadline),
+        cmocka_unit_test(test_c5_lock_held_beyond_a_lease),
+        cmocka_unit_test(test_c5_others_waited_for_the_lock),
+        cmocka_unit_test(test_c5_a_moment_after_a_stall),
+        cmocka_unit_test(test_c5_holder_was_slow),
         cmocka_unit_test(test_file_vanishes),
         cmocka_unit_test(test_wait_notices_deletion),
         cmocka_unit_test(test_k3_disk_full),

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/retry.h"
+
 jobq__store *store;
 jobq_batch got;
 static jobq_batch found;
@@ -179,4 +181,32 @@ int mend_job(jobq__store *where, int what, const char *id, bool dry_run)
 
     assert_ok(jobq__store_mend(where, &m));
     return result;
+}
+
+void expect_reason_words(int64_t (*count_shown)(const char *where))
+{
+#define COUNT_REASON(value, name, word) +1
+    static const int reasons = JOBQ__REASON_LIST(COUNT_REASON);
+#undef COUNT_REASON
+    char where[200], id[16];
+
+    for (int reason = 0; reason <= reasons + 1; reason++) {
+        const char *word = jobq__reason_word(reason);
+        jobq_settlement s;
+
+        snprintf(id, sizeof(id), "dead-%d", reason);
+        push_job(id, "q");
+        s = settlement(reserve_one("w", "q", id), JOBQ_OP_DEAD);
+        s.reason = (uint8_t)reason;
+        assert_int_equal(settle_with("w", &s), 0);
+        if (reason == 0)
+            snprintf(where, sizeof(where), "id='%s' AND reason IS NULL", id);
+        else if (reason > reasons)
+            snprintf(where, sizeof(where), "id='%s' AND reason='%d'", id, reason);
+        else
+            snprintf(where, sizeof(where), "id='%s' AND reason='%s'", id, word);
+        if (count_shown(where) != 1)
+            fail_msg("the view's word of reason %d is not \"%s\"", reason, word);
+        assert_int_equal(word[0] != '\0', reason > 0 && reason <= reasons);
+    }
 }

@@ -22,7 +22,7 @@ typedef enum {
     SCRIPTED_NEVER,
     SCRIPTED_BEFORE,  /* nothing was done */
     SCRIPTED_AFTER,   /* done, its answer is lost */
-    SCRIPTED_HALFWAY, /* exchange: the first settlement was carried out, nothing else; else BEFORE */
+    SCRIPTED_HALFWAY, /* exchange: only the first settlement was carried out; others: as BEFORE */
     SCRIPTED_SETTLED, /* exchange: settled, and it says so; the reservation failed */
     SCRIPTED_REFUSED  /* exchange of several settlements: JOBQ_EINVAL, whatever the code */
 } scripted_moment;

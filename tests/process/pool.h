@@ -62,7 +62,8 @@ void pool_close(pool *p);
  *   long N          one line of N bytes that are no text
  *   leaves MS       a process that holds the output and prints to it so much later; the ledger gets
  *                   "left"
- *   orphans N       leaves N short-lived processes to whoever is process 1; the ledger gets "orphan"
+ *   orphans N       leaves N short-lived processes to whoever is process 1; the ledger gets
+ *                   "orphan"
  *   replaces        prints "still ours", points 1 elsewhere, closes 2
  * The ledger gets "begin NAME ID PID" and, when the handler comes through, "end NAME ID PID". */
 const char *pool_push(pool *p, const char *name, int arg, const char *options);

@@ -112,7 +112,7 @@ static void test_h1_process_one(void **state)
     wait_until(pool_ledger(p, "begin nap") == 1, 20);
     master = master_of(p);
     kill(master, SIGTERM);
-    wait_until((kill(master, SIGTERM), pool_said(p, "Stopping: ")), 20);
+    kill(master, SIGINT);
     assert_int_equal(pool_wait(p, 20), 0);
     assert_int_equal(strncmp(pool_job(p, id), "ready 0 0", 9), 0);
 }
@@ -163,8 +163,7 @@ static void test_b056_who_is_taken(void **state)
         assert_true(oom_score(children[i]) > oom_score(pool_dispatcher(p)));
     }
     pool_signal(p, SIGTERM);
-    pool_signal(p, SIGTERM);
-    wait_until((pool_signal(p, SIGTERM), pool_said(p, "Stopping: ")), 20);
+    pool_signal(p, SIGINT); /* two of the same kind might arrive as one */
     assert_int_equal(pool_wait(p, 20), 0);
 }
 

@@ -50,6 +50,7 @@ lint() {
     LINT_FAILED=0
     mkdir -p "$BUILD/logs"
     for tool in check-lists check-includes check-budgets; do lint_step "$tool" "$ROOT/tools/$tool"; done
+    lint_step check-rules "$ROOT/tools/check-rules" --strict
     lint_step clang-format unformatted
     lint_step columns too_wide
     lint_step shellcheck shellcheck -x -S warning $(shell_files)

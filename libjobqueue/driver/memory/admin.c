@@ -83,8 +83,7 @@ int jobq__memory_find(void *handle, jobq_slice id, jobq_batch *out)
     const mem_job *job = jobq__memory_by_id(handle, id);
 
     if (!job)
-        return jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n, "no job has the id \"%.*s\"",
-                                       (int)id.n, (const char *)id.p);
+        return jobq__refuse_id(id);
     return copy_job(job, out, false, jobq__clock_wall_ms());
 }
 

@@ -31,9 +31,9 @@ bool jobq__memory_keep_history(mem_job *job, jobq_slice entry)
         return true;
     if (!jobq__memory_copy(&copy, entry))
         return false;
-    if (job->history_count == MEM_HISTORY) {
+    if (job->history_count == JOBQ__HISTORY_MAX) {
         jobq__memory_drop(&job->history[0]);
-        memmove(job->history, job->history + 1, (MEM_HISTORY - 1) * sizeof(job->history[0]));
+        memmove(job->history, job->history + 1, (JOBQ__HISTORY_MAX - 1) * sizeof(job->history[0]));
         job->history_count--;
     }
     job->history[job->history_count++] = copy;

@@ -127,9 +127,7 @@ int jobq__memory_renew(void *handle, jobq_renewal *r)
     r->now_ms = jobq__clock_wall_ms();
     r->held = count_held(store, worker);
     if (taken)
-        return jobq__error_set_driver(JOBQ_ELEASE, 0, "memory", 0,
-                                      "memory: the lease of worker %.*s had run out",
-                                      (int)r->worker.n, (const char *)r->worker.p);
+        return jobq__refuse_lapsed("memory", r->worker);
     return 0;
 }
 

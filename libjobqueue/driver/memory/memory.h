@@ -7,10 +7,10 @@
 #ifndef JOBQ_DRIVER_MEMORY_H
 #define JOBQ_DRIVER_MEMORY_H
 
-#include "driver/driver.h"
+#include "driver/common.h"
 
 enum { MEM_READY, MEM_DELAYED, MEM_RESERVED, MEM_DONE, MEM_DEAD }; /* as jobq_record.state */
-enum { MEM_HISTORY = 10, MEM_BUCKETS = 4096 };
+enum { MEM_BUCKETS = 4096 };
 
 typedef struct mem_worker {
     struct mem_worker *next;
@@ -27,7 +27,7 @@ typedef struct mem_job {
     struct mem_job *same_bucket;
     int64_t seq;
     jobq_slice id, queue, name, header, body, unique, error;
-    jobq_slice history[MEM_HISTORY];
+    jobq_slice history[JOBQ__HISTORY_MAX];
     size_t history_count;
     jobq_counters counters;
     int64_t fence, enqueued_at_ms, base_at_ms, available_at_ms, died_at_ms, keep_until_ms;

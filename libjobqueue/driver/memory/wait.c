@@ -2,8 +2,6 @@
  *
  * Waiting. Nobody else can push into this store, so only time and the doorbell can end it.
  */
-#include <errno.h>
-
 #include "driver/memory/memory.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -29,8 +27,7 @@ int jobq__memory_wait(void *handle, const jobq_wait *w)
         return JOBQ_WAIT_JOBS;
     rc = jobq__fd_wait(w->wake_fd, due_first ? left : w->timeout_ms);
     if (rc < 0)
-        return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "memory", errno,
-                                      "memory: the wait was interrupted");
+        return jobq__refuse_wait("memory");
     if (rc > 0)
         return JOBQ_WAIT_WOKEN;
     return due_first ? JOBQ_WAIT_JOBS : JOBQ_WAIT_TIMEOUT;

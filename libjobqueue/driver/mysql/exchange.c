@@ -67,7 +67,7 @@ static int open_past(mysql_store *store, line *l, const mysql_hint *hint, jobq_s
     const mysql_arg args[] = {bytes_arg(queue), number_arg((int64_t)limit),
                               number_arg(hint->ranking), number_arg(hint->at),
                               number_arg(hint->seq)};
-    mysql_arg before[MYSQL_TOP_PRIORITY];
+    mysql_arg before[JOBQ__TOP_PRIORITY];
     int rc;
 
     for (int i = 0; i < hint->ranking; i++)
@@ -102,7 +102,7 @@ static void move_hint(mysql_hint *hint, const line *ready, const jobq_record *la
     hint->set = ready->taken >= HINT_WORTH && last;
     if (!hint->set)
         return;
-    hint->ranking = MYSQL_TOP_PRIORITY - last->priority;
+    hint->ranking = JOBQ__TOP_PRIORITY - last->priority;
     hint->at = last->available_at_ms;
     hint->seq = (int64_t)last->token.word[0];
 }
@@ -125,7 +125,7 @@ static bool read_job(const line *l, reservation *r, jobq_record *job)
 {
     jobq_batch *out = r->x->out;
 
-    job->priority = (uint8_t)(MYSQL_TOP_PRIORITY - jobq__mysql_number(l->rows, RANKING));
+    job->priority = (uint8_t)(JOBQ__TOP_PRIORITY - jobq__mysql_number(l->rows, RANKING));
     job->available_at_ms = jobq__mysql_number(l->rows, AVAILABLE_AT);
     job->version = (int32_t)jobq__mysql_number(l->rows, VERSION);
     job->state = 2;

@@ -126,9 +126,7 @@ int jobq__mysql_renew(void *handle, jobq_renewal *r)
     fill_args(&w);
     rc = jobq__mysql_do(handle, 0, renew_record, &w);
     if (rc == 0 && w.taken)
-        rc = jobq__error_set_driver(JOBQ_ELEASE, 0, "mysql", 0,
-                                    "mysql: the lease of worker %.*s had run out", (int)r->worker.n,
-                                    (const char *)r->worker.p);
+        rc = jobq__refuse_lapsed("mysql", r->worker);
     return rc;
 }
 

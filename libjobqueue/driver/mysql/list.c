@@ -98,7 +98,7 @@ enum {
 static void read_numbers(const mysql_statement *rows, jobq_record *r)
 {
     r->version = (int32_t)jobq__mysql_number(rows, VERSION);
-    r->priority = (uint8_t)(MYSQL_TOP_PRIORITY - jobq__mysql_number(rows, RANKING));
+    r->priority = (uint8_t)(JOBQ__TOP_PRIORITY - jobq__mysql_number(rows, RANKING));
     r->available_at_ms = jobq__mysql_number(rows, AVAILABLE_AT);
     r->died_at_ms = jobq__mysql_number(rows, DIED_AT);
     r->reason = (uint8_t)jobq__mysql_number(rows, REASON);
@@ -134,10 +134,10 @@ static bool split_history(jobq_slice packed, jobq_batch *out, jobq_record *r)
 
     if (!packed.p)
         return true;
-    r->history = jobq_batch_alloc(out, MYSQL_HISTORY * sizeof(*r->history));
+    r->history = jobq_batch_alloc(out, JOBQ__HISTORY_MAX * sizeof(*r->history));
     if (!r->history)
         return false;
-    while (left >= 4 && r->history_count < MYSQL_HISTORY) {
+    while (left >= 4 && r->history_count < JOBQ__HISTORY_MAX) {
         size_t n = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
 
         if (n > left - 4)
@@ -182,10 +182,7 @@ static int find(mysql_store *store, void *payload)
 
     rc = rc ? rc : jobq__mysql_select(store, FIND, args, &rows);
     if (rc == 0)
-        rc = jobq__mysql_next(rows) ? read_shown(rows, f->out)
-                                    : jobq__error_set_subject(JOBQ_ENOTFOUND, f->id.p, f->id.n,
-                                                              "no job has the id \"%.*s\"",
-                                                              (int)f->id.n, (const char *)f->id.p);
+        rc = jobq__mysql_next(rows) ? read_shown(rows, f->out) : jobq__refuse_id(f->id);
     jobq__mysql_end(rows);
     return rc;
 }

@@ -18,7 +18,7 @@
 #include <mysql.h>
 #include <string.h>
 
-#include "driver/driver.h"
+#include "driver/common.h"
 
 enum {
     PLACE_READY = 0,
@@ -28,7 +28,7 @@ enum {
     PLACE_DEAD = 4,
     PLACE_WORKERS = 16
 };
-enum { MYSQL_HISTORY = 10, MYSQL_TOP_PRIORITY = 9, MYSQL_MAX_BATCH = 1024 };
+enum { MYSQL_MAX_BATCH = 1024 };
 
 #define DUE_DONE "2305843009213693952" /* 2^61 */
 #define DUE_DEAD "4611686018427387904" /* 2^62: due = died_at - that */
@@ -249,7 +249,7 @@ int jobq__mysql_exchange(void *handle, jobq_exchange *x);
 /* settle.c. MYSQL_MISMATCH: some token is not current: roll back and do it carefully. */
 enum { MYSQL_MISMATCH = 1 };
 int jobq__mysql_settle(mysql_store *store, jobq_exchange *x, int64_t worker, bool careful);
-/* A job's history with one entry more and at most MYSQL_HISTORY; false: no memory. */
+/* A job's history with one entry more and at most JOBQ__HISTORY_MAX; false: no memory. */
 bool jobq__mysql_add_history(jobq_slice history, jobq_slice entry, jobq__buf *out);
 int jobq__mysql_renew(void *handle, jobq_renewal *r);
 int jobq__mysql_leave(void *handle, jobq_slice worker);

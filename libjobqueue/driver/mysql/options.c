@@ -7,12 +7,14 @@
 #include "driver/mysql/mysql.h"
 #include "util/error.h"
 
-static const char taken[] = "socket tls";
 const char *const jobq__mysql_own[] = {"socket", "tls", NULL};
 
 bool jobq__mysql_takes(const char *name)
 {
-    return strcmp(name, "socket") == 0 || strcmp(name, "tls") == 0;
+    for (size_t i = 0; jobq__mysql_own[i]; i++)
+        if (strcmp(name, jobq__mysql_own[i]) == 0)
+            return true;
+    return false;
 }
 
 static int refuse(const char *what)
@@ -20,8 +22,8 @@ static int refuse(const char *what)
     return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "mysql", 0,
                                   "mysql: %s (the dsn is "
                                   "mysql://USER:PASSWORD@HOST:PORT/DATABASE; options of its own: "
-                                  "%s)",
-                                  what, taken);
+                                  "socket tls)",
+                                  what);
 }
 
 static int read_switch(const char *value, bool *to)

@@ -46,7 +46,7 @@ static int64_t bytes_of(const jobq_push *item)
            ROW_BYTES;
 }
 
-/* What the server sends and takes at once; room is left for what a row gathers later. */
+/* What the server takes at once; room is left for what a row gathers later. */
 static int64_t row_limit(const mysql_store *store)
 {
     int64_t spare = store->max_packet / 4 < 262144 ? store->max_packet / 4 : 262144;
@@ -54,17 +54,15 @@ static int64_t row_limit(const mysql_store *store)
     return store->max_packet - spare;
 }
 
-static int check_sizes(const mysql_store *store, const pushing *p)
+/* Too large for the server: the others of the call are stored all the same (rule B3). */
+static int refuse(const mysql_store *store, jobq_push *item)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (bytes_of(&p->items[i]) > row_limit(store))
-            return jobq__error_set_driver(
-                JOBQ_ELIMIT, 0, "mysql", 0,
-                "mysql: the body has %zu bytes, the server takes at most %lld "
-                "(max_allowed_packet is %lld)",
-                p->items[i].body.n, (long long)(row_limit(store) - ROW_BYTES),
-                (long long)store->max_packet);
-    return 0;
+    item->result = JOBQ_ELIMIT;
+    return jobq__error_set_driver(JOBQ_ELIMIT, 0, "mysql", 0,
+                                  "mysql: the body has %zu bytes, the server takes at most %lld "
+                                  "(max_allowed_packet is %lld)",
+                                  item->body.n, (long long)(row_limit(store) - ROW_BYTES),
+                                  (long long)store->max_packet);
 }
 
 /* So many of the items go into the next statement: one of few sizes. */
@@ -89,7 +87,7 @@ static size_t fill_row(mysql_arg *args, const jobq_push *item, bool timed)
                                     bytes_arg(item->queue),
                                     bytes_arg(item->name),
                                     number_arg(item->version),
-                                    number_arg(MYSQL_TOP_PRIORITY - item->priority),
+                                    number_arg(JOBQ__TOP_PRIORITY - item->priority),
                                     bytes_arg(item->unique),
                                     bytes_arg(item->header),
                                     bytes_arg(item->body),
@@ -199,11 +197,16 @@ static int push_chunk(mysql_store *store, jobq_push *items, size_t n)
 static int push_all(mysql_store *store, void *payload)
 {
     const pushing *p = payload;
-    int rc = check_sizes(store, p);
+    int rc = 0;
 
     for (size_t done = 0, n; done < p->n && rc == 0; done += n) {
-        n = chunk_of(store, p->items + done, p->n - done);
-        rc = push_chunk(store, p->items + done, n);
+        jobq_push *items = p->items + done;
+
+        n = chunk_of(store, items, p->n - done);
+        if (bytes_of(items) <= row_limit(store))
+            rc = push_chunk(store, items, n);
+        else if (refuse(store, items) < 0 && p->n == 1)
+            rc = JOBQ_ELIMIT; /* alone it is told in the driver's words */
     }
     return rc;
 }

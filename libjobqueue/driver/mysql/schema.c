@@ -5,6 +5,7 @@
  * server, one per database.
  */
 #include "driver/mysql/mysql.h"
+#include "driver/sql/view.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -98,20 +99,7 @@ static const char *const version_1[] = {
     " " TIME "j.enqueued_at" MS "AS enqueued_at,"
     " " TIME "j.available_at" MS "AS available_at,"
     " " TIME "j.died_at" MS "AS died_at,"
-    " CASE j.reason WHEN 0 THEN NULL"
-    "  WHEN 1 THEN 'attempts_exhausted'"
-    "  WHEN 2 THEN 'timed_out'"
-    "  WHEN 3 THEN 'crashed'"
-    "  WHEN 4 THEN 'deadline_passed'"
-    "  WHEN 5 THEN 'expired'"
-    "  WHEN 6 THEN 'undecodable'"
-    "  WHEN 7 THEN 'unknown_name'"
-    "  WHEN 8 THEN 'unsupported_version'"
-    "  WHEN 9 THEN 'failed_by_handler'"
-    "  WHEN 10 THEN 'not_retryable'"
-    "  WHEN 11 THEN 'cancelled'"
-    "  WHEN 12 THEN 'released_too_often'"
-    "  ELSE CAST(j.reason AS CHAR) END AS reason,"
+    " CASE" JOBQ__SQL_REASONS "  ELSE CAST(j.reason AS CHAR) END AS reason,"
     " CONVERT(j.unique_key" TEXT "AS unique_key,"
     " CASE WHEN HEX(SUBSTRING(j.header, 2, 1)) = '6A' THEN CONVERT(j.body" TEXT
     "  ELSE HEX(j.body) END AS payload"
@@ -152,14 +140,6 @@ int jobq__mysql_read_facts(mysql_store *store)
     return 0;
 }
 
-static int refuse_newer(int version)
-{
-    return jobq__error_set_driver(
-        JOBQ_ECONF, JOBQ__FATAL, "mysql", 0,
-        "mysql: schema version %d is newer than this library's %d: update the library", version,
-        SCHEMA_VERSION);
-}
-
 int jobq__mysql_check_schema(mysql_store *store)
 {
     int rc = store->schema_version < 0 ? jobq__mysql_read_facts(store) : 0;
@@ -168,12 +148,7 @@ int jobq__mysql_check_schema(mysql_store *store)
     if (rc < 0 || version == SCHEMA_VERSION)
         return rc;
     store->schema_version = -1; /* looked at again next time */
-    if (version > SCHEMA_VERSION)
-        return refuse_newer(version);
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "mysql", 0,
-                                  "mysql: schema version %d, this library needs %d (run "
-                                  "`jobqueue migrate`, or allow migrate)",
-                                  version, SCHEMA_VERSION);
+    return jobq__refuse_schema("mysql", NULL, version, SCHEMA_VERSION);
 }
 
 static int apply(mysql_store *store)
@@ -220,8 +195,9 @@ static int make_schema(mysql_store *store, void *payload)
     (void)payload;
     if (rc < 0 || store->schema_version == SCHEMA_VERSION)
         return rc;
-    return store->schema_version > SCHEMA_VERSION ? refuse_newer(store->schema_version)
-                                                  : apply_alone(store);
+    if (store->schema_version > SCHEMA_VERSION)
+        return jobq__refuse_schema("mysql", NULL, store->schema_version, SCHEMA_VERSION);
+    return apply_alone(store);
 }
 
 int jobq__mysql_schema(void *handle)

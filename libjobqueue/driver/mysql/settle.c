@@ -59,7 +59,7 @@ bool jobq__mysql_add_history(jobq_slice history, jobq_slice entry, jobq__buf *ou
     const unsigned char *p = history.p;
     size_t left = history.n, n = count_entries(history);
 
-    for (; n >= MYSQL_HISTORY; n--) {
+    for (; n >= JOBQ__HISTORY_MAX; n--) {
         left -= 4 + read_length(p);
         p += 4 + read_length(p);
     }

@@ -4,15 +4,13 @@
  * first after 10 ms, then with growing gaps. The gap outlives the call, so that a worker that waits
  * in short pieces does not begin anew each time.
  */
-#include <errno.h>
 #include <poll.h>
-#include <time.h>
 
 #include "driver/mysql/mysql.h"
 #include "util/clock.h"
 #include "util/error.h"
 
-enum { GAP_FIRST_MS = 10, FAR_MS = 1000000000 };
+enum { FAR_MS = 1000000000 };
 
 typedef struct {
     const jobq_wait *w;
@@ -29,32 +27,14 @@ static int look_once(mysql_store *store, void *payload)
     return rc < 0 ? rc : 0;
 }
 
-static int64_t next_gap(mysql_store *store, const jobq_wait *w)
-{
-    int64_t most = w->poll_ms > GAP_FIRST_MS ? w->poll_ms : GAP_FIRST_MS;
-    int64_t gap = store->gap_ms < GAP_FIRST_MS ? GAP_FIRST_MS : store->gap_ms;
-
-    gap = gap < most ? gap : most;
-    store->gap_ms = gap * 3 / 2 < most ? gap * 3 / 2 : most;
-    return gap;
-}
-
 /* 1 woken, 0 time is over, or an error. */
 static int sleep_until(const jobq_wait *w, int64_t until_us)
 {
     struct pollfd fd = {.fd = w->wake_fd, .events = POLLIN};
     int64_t left_us = until_us - jobq__clock_mono_us();
-    struct timespec span;
-    int n;
+    int n = jobq__poll_us(&fd, 1, left_us);
 
-    left_us = left_us > 0 ? left_us : 0;
-    span.tv_sec = left_us / 1000000;
-    span.tv_nsec = left_us % 1000000 * 1000;
-    n = ppoll(&fd, 1, &span, NULL);
-    if (n >= 0)
-        return n;
-    return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "mysql", errno,
-                                  "mysql: the wait was interrupted");
+    return n < 0 ? jobq__refuse_wait("mysql") : n;
 }
 
 int jobq__mysql_wait(void *handle, const jobq_wait *w)
@@ -74,7 +54,7 @@ int jobq__mysql_wait(void *handle, const jobq_wait *w)
             store->gap_ms = 0;
             return JOBQ_WAIT_JOBS;
         }
-        until_us = now_us + next_gap(store, w) * 1000;
+        until_us = now_us + jobq__poll_gap(&store->gap_ms, w->poll_ms) * 1000;
         if (l.due_in_ms > 0 && l.due_in_ms < FAR_MS && now_us + l.due_in_ms * 1000 < until_us)
             until_us = now_us + l.due_in_ms * 1000;
         rc = sleep_until(w, until_us < end_us ? until_us : end_us);

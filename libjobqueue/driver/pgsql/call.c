@@ -130,6 +130,10 @@ static int judge_loss(pgsql_store *store, int rc, bool write)
 {
     bool unsure = write && store->sent;
 
+    if (store->pid) {
+        store->lost_pid = store->pid;
+        store->lost_born_us = store->born_us;
+    }
     return rc == JOBQ_ETIMEOUT ? jobq__pgsql_late(store, unsure)
                                : jobq__pgsql_broken(store, unsure);
 }
@@ -157,21 +161,29 @@ static const char *text_of(pgsql_store *store, pgsql_statement which, const char
     return store->texts[which];
 }
 
-static int prepare(pgsql_store *store, pgsql_statement which, const pgsql_params *p)
+/* The answer to what was sent and changes no job. */
+static int expect_good(pgsql_store *store)
 {
-    char name[24];
     PGresult *res;
-    int rc;
+    int rc = collect(store, &res);
 
-    snprintf(name, sizeof(name), "jobqueue_%d", (int)which);
-    if (!PQsendPrepare(store->conn, name, store->texts[which], p->n, p->types))
-        return jobq__pgsql_broken(store, false);
-    rc = collect(store, &res);
     if (rc < 0)
         return judge_loss(store, rc, false);
     if (!is_good(res))
         rc = jobq__pgsql_refused(store, res, false);
     PQclear(res);
+    return rc;
+}
+
+static int prepare(pgsql_store *store, pgsql_statement which, const pgsql_params *p)
+{
+    char name[24];
+    int rc;
+
+    snprintf(name, sizeof(name), "jobqueue_%d", (int)which);
+    if (!PQsendPrepare(store->conn, name, store->texts[which], p->n, p->types))
+        return jobq__pgsql_broken(store, false);
+    rc = expect_good(store);
     store->prepared[which] = rc == 0;
     return rc;
 }
@@ -240,16 +252,7 @@ int jobq__pgsql_run(pgsql_store *store, pgsql_statement which, const char *sql,
 
 int jobq__pgsql_command(pgsql_store *store, const char *sql)
 {
-    PGresult *res;
-    int rc;
-
     if (!PQsendQuery(store->conn, sql))
         return jobq__pgsql_broken(store, false);
-    rc = collect(store, &res);
-    if (rc < 0)
-        return judge_loss(store, rc, false);
-    if (!is_good(res))
-        rc = jobq__pgsql_refused(store, res, false);
-    PQclear(res);
-    return rc;
+    return expect_good(store);
 }

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "driver/pgsql/pgsql.h"
@@ -18,9 +19,16 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-#define HELLO "SELECT pg_backend_pid(), to_regclass('@.meta') IS NOT NULL"
+#define BORN "(extract(epoch FROM a.backend_start) * 1000000)::bigint"
+#define HELLO                                                      \
+    "SELECT pg_backend_pid(), to_regclass('@.meta') IS NOT NULL, " \
+    "(SELECT " BORN " FROM pg_stat_get_activity(pg_backend_pid()) a)"
+#define END_LOST                                 \
+    "SELECT count(pg_terminate_backend(a.pid)) " \
+    "FROM pg_stat_get_activity($1::integer) a WHERE " BORN " = $2"
 
 enum { MAX_BATCH = 4096, MAX_BODY = 64 << 20, CONNECT_MS = 5000, READ_MS = 5000 };
+enum { END_US = 500000, END_NAP_NS = 5000000 };
 
 /* ---- the connection -------------------------------------------------------------------------- */
 
@@ -30,6 +38,7 @@ void jobq__pgsql_disconnect(pgsql_store *store)
     store->conn = NULL;
     store->suspect = store->listening = false;
     store->idle_until_us = 0;
+    store->pid = 0;
     memset(store->prepared, 0, sizeof(store->prepared));
     jobq__pgsql_forget_fronts(store);
 }
@@ -43,10 +52,40 @@ static int say_hello(pgsql_store *store, bool *schema_out)
     rc = jobq__pgsql_run(store, ST_HELLO, HELLO, NULL, false, &res);
     if (rc < 0)
         return rc;
-    store->pooled =
-        !store->config->listen || jobq__pgsql_get(res, 0, 0) != PQbackendPID(store->conn);
+    store->pid = jobq__pgsql_get(res, 0, 0);
+    if (store->pid != PQbackendPID(store->conn))
+        store->pid = 0;
+    store->born_us = jobq__pgsql_get(res, 0, 2);
+    store->pooled = !store->config->listen || store->pid == 0;
     *schema_out = jobq__pgsql_get(res, 0, 1);
     PQclear(res);
+    return 0;
+}
+
+/* A call that was given up may still run, or begin later: its process is ended first, so that it
+ * hands out nothing behind the back of whoever asks what he holds. */
+static int end_lost(pgsql_store *store)
+{
+    int64_t until_us = jobq__clock_mono_us() + END_US, left = 1;
+
+    while (left > 0 && jobq__clock_mono_us() < until_us) {
+        pgsql_params p = {0};
+        PGresult *res;
+        int rc;
+
+        jobq__pgsql_int(&p, store->lost_pid);
+        jobq__pgsql_int(&p, store->lost_born_us);
+        rc = jobq__pgsql_run(store, ST_END_LOST, END_LOST, &p, false, &res);
+        if (rc < 0 && store->suspect)
+            return rc;
+        left = rc < 0 ? 0 : jobq__pgsql_get(res, 0, 0); /* not allowed to: so be it */
+        if (rc == 0)
+            PQclear(res);
+        if (left > 0)
+            nanosleep(&(struct timespec){0, END_NAP_NS}, NULL);
+    }
+    store->lost_pid = 0;
+    jobq__error_clear();
     return 0;
 }
 
@@ -58,6 +97,8 @@ static int set_up(pgsql_store *store, bool for_schema)
     if (PQsetnonblocking(store->conn, 1) != 0)
         return jobq__pgsql_broken(store, false);
     rc = say_hello(store, &has_schema);
+    if (rc == 0 && store->lost_pid)
+        rc = end_lost(store);
     if (rc < 0)
         return rc;
     if (has_schema)

@@ -235,7 +235,7 @@ static void read_numbers(const PGresult *res, int row, int64_t nonce, jobq_recor
 
     for (int i = 0; i < 8; i++)
         *counters[i] = jobq__pgsql_get(res, row, C_DELIVERIES + i);
-    r->priority = (uint8_t)(PG_TOP_PRIORITY - jobq__pgsql_get(res, row, C_RANK));
+    r->priority = (uint8_t)(JOBQ__TOP_PRIORITY - jobq__pgsql_get(res, row, C_RANK));
     r->available_at_ms = jobq__pgsql_get(res, row, C_AVAILABLE);
     r->version = (int32_t)jobq__pgsql_get(res, row, C_VERSION);
     r->fence = jobq__pgsql_get(res, row, C_FENCE);
@@ -265,7 +265,7 @@ static int read_queue(const PGresult *res, int *row, const jobq_exchange *x, siz
             return jobq__error_nomem();
         r->queue = queue;
         read_numbers(res, *row, nonce, r);
-        last_rank = PG_TOP_PRIORITY - r->priority;
+        last_rank = JOBQ__TOP_PRIORITY - r->priority;
         if (front && !r->taken_back)
             jobq__pgsql_passed(front, last_rank, r->available_at_ms, (int64_t)r->token.word[0],
                                x->now_ms);

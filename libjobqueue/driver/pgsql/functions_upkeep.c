@@ -163,7 +163,7 @@ const char jobq__pgsql_upkeep_functions[] =
     "plpgsql\n"
     " SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off SET "
     "enable_bitmapscan = off\n"
-    " SET plan_cache_mode = force_generic_plan\n"
+    " SET plan_cache_mode = force_generic_plan SET standard_conforming_strings = on\n"
     "AS $f$\n"
     "DECLARE\n"
     " began timestamptz := clock_timestamp();\n"

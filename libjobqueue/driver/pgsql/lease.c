@@ -60,9 +60,7 @@ static int renew(pgsql_store *store, jobq_renewal *r)
     taken = jobq__pgsql_get(res, 0, 2);
     PQclear(res);
     if (taken)
-        return jobq__error_set_driver(JOBQ_ELEASE, 0, "postgresql", 0,
-                                      "postgresql: the lease of worker %.*s had run out",
-                                      (int)r->worker.n, (const char *)r->worker.p);
+        return jobq__refuse_lapsed("postgresql", r->worker);
     return 0;
 }
 

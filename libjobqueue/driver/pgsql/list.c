@@ -126,7 +126,7 @@ static void read_numbers(const PGresult *res, int row, jobq_record *r)
 
     for (int i = 0; i < 8; i++)
         *counters[i] = jobq__pgsql_get(res, row, S_DELIVERIES + i);
-    r->priority = (uint8_t)(PG_TOP_PRIORITY - jobq__pgsql_get(res, row, S_RANK));
+    r->priority = (uint8_t)(JOBQ__TOP_PRIORITY - jobq__pgsql_get(res, row, S_RANK));
     r->available_at_ms = jobq__pgsql_get(res, row, S_AVAILABLE);
     r->version = (int32_t)jobq__pgsql_get(res, row, S_VERSION);
     r->fence = jobq__pgsql_get(res, row, S_FENCE);
@@ -202,8 +202,7 @@ static int find(pgsql_store *store, jobq_slice id, jobq_batch *out)
     if (rc < 0)
         return rc;
     if (PQntuples(res) == 0)
-        rc = jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n, "no job has the id \"%.*s\"",
-                                     (int)id.n, (const char *)id.p);
+        rc = jobq__refuse_id(id);
     else
         rc = read_shown(res, 0, out);
     PQclear(res);

@@ -7,6 +7,13 @@
 
 #include "driver/pgsql/pgsql.h"
 
+uint64_t jobq__pgsql_hash(uint64_t hash, jobq_slice bytes)
+{
+    for (size_t i = 0; i < bytes.n; i++)
+        hash = (hash ^ ((const unsigned char *)bytes.p)[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
 /* ---- parameters ------------------------------------------------------------------------------ */
 
 static void begin(pgsql_params *p, Oid type)

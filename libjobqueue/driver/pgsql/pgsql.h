@@ -19,10 +19,10 @@
 
 #include <libpq-fe.h>
 
-#include "driver/driver.h"
+#include "driver/common.h"
 
 enum { PG_READY = 0, PG_DELAYED = 1, PG_RESERVED = 2, PG_DONE = 3, PG_DEAD = 4 };
-enum { PG_TOP_PRIORITY = 9, PG_RANKS = 10, PG_QUEUES_CACHED = 16, PG_QUEUE_MAX = 128 };
+enum { PG_RANKS = 10, PG_QUEUES_CACHED = 16, PG_QUEUE_MAX = 128 };
 enum { PG_SCHEMA_MAX = 63 };
 
 /* Types of parameters, by their fixed object ids. */
@@ -44,6 +44,7 @@ enum {
  * where it is used. '@' in it stands for the schema. */
 typedef enum {
     ST_HELLO,
+    ST_END_LOST,
     ST_SCHEMA,
     ST_VERSION,
     ST_NOW,
@@ -86,11 +87,13 @@ typedef struct pgsql_store {
     int64_t connect_ms, read_ms;
     size_t host; /* the one that answered last */
     PGconn *conn;
-    bool suspect;        /* drop the connection when the call ends */
-    bool pooled;         /* not ours alone: no state of the session */
-    bool sent;           /* the call under way: everything reached the socket */
-    bool listening;      /* this connection has said LISTEN */
-    int64_t deadline_us; /* of the call under way, monotonic */
+    int64_t pid, born_us; /* the server's process behind it; 0 = not known, or a pooler's */
+    int64_t lost_pid, lost_born_us; /* one that we left in the middle of a call */
+    bool suspect;                   /* drop the connection when the call ends */
+    bool pooled;                    /* not ours alone: no state of the session */
+    bool sent;                      /* the call under way: everything reached the socket */
+    bool listening;                 /* this connection has said LISTEN */
+    int64_t deadline_us;            /* of the call under way, monotonic */
     char *texts[ST_COUNT];
     bool prepared[ST_COUNT];
     pgsql_front fronts[PG_QUEUES_CACHED];
@@ -150,6 +153,10 @@ void jobq__pgsql_put_int8(pgsql_params *p, int64_t v);
 void jobq__pgsql_put_int4(pgsql_params *p, int32_t v);
 void jobq__pgsql_put_int2(pgsql_params *p, int16_t v);
 void jobq__pgsql_end(pgsql_params *p); /* of the array */
+
+/* FNV-1a of 64 bits, to be begun with PG_HASH_BEGIN: keys of advisory locks, sets of queues. */
+#define PG_HASH_BEGIN UINT64_C(14695981039346656037)
+uint64_t jobq__pgsql_hash(uint64_t hash, jobq_slice bytes);
 
 /* Cells of a binary result. */
 int64_t jobq__pgsql_get(const PGresult *res, int row, int column); /* any integer, bool; null 0 */

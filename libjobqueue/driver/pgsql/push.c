@@ -69,7 +69,7 @@ static void put_numbers(pgsql_params *p, const jobq_push *items, size_t n)
     jobq__pgsql_end(p);
     jobq__pgsql_array(p, PG_INT2, n);
     for (size_t i = 0; i < n; i++)
-        jobq__pgsql_put_int2(p, (int16_t)(PG_TOP_PRIORITY - items[i].priority));
+        jobq__pgsql_put_int2(p, (int16_t)(JOBQ__TOP_PRIORITY - items[i].priority));
     jobq__pgsql_end(p);
 }
 
@@ -126,7 +126,7 @@ static int push_single(pgsql_store *store, jobq_push *item)
     jobq__pgsql_text(&p, item->queue);
     jobq__pgsql_text(&p, item->name);
     jobq__pgsql_int(&p, item->version);
-    jobq__pgsql_int(&p, PG_TOP_PRIORITY - item->priority);
+    jobq__pgsql_int(&p, JOBQ__TOP_PRIORITY - item->priority);
     jobq__pgsql_int(&p, item->at_ms > 0 ? item->at_ms : item->delay_ms > 0 ? -item->delay_ms : 0);
     jobq__pgsql_bytes(&p, item->unique);
     jobq__pgsql_bytes(&p, item->header);

@@ -33,14 +33,6 @@ static int read_version(pgsql_store *store, int *version_out)
     return 0;
 }
 
-static int refuse_newer(const pgsql_store *store, int version)
-{
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "postgresql", 0,
-                                  "postgresql: %s: schema version %d is newer than this library's "
-                                  "%d: update the library",
-                                  store->schema, version, SCHEMA_VERSION);
-}
-
 static int execute(pgsql_store *store, const char *script)
 {
     char *sql = jobq__pgsql_expand(store, script);
@@ -75,7 +67,7 @@ static int apply(pgsql_store *store)
     if (rc == 0 && tables)
         rc = read_version(store, &version);
     if (rc == 0 && version > SCHEMA_VERSION)
-        return refuse_newer(store, version);
+        return jobq__refuse_schema("postgresql", store->schema, version, SCHEMA_VERSION);
     if (version == SCHEMA_VERSION) /* somebody was quicker */
         return rc;
     for (int i = version; i < SCHEMA_VERSION && rc == 0; i++)
@@ -88,12 +80,13 @@ static int apply(pgsql_store *store)
 
 static int lock(pgsql_store *store)
 {
-    char sql[128];
-    uint64_t key = UINT64_C(1469598103934665603);
+    char sql[192];
+    const uint64_t key = jobq__pgsql_hash(PG_HASH_BEGIN, jobq__slice_text(store->schema));
 
-    for (const char *p = store->schema; *p; p++)
-        key = (key ^ (unsigned char)*p) * UINT64_C(1099511628211);
-    snprintf(sql, sizeof(sql), "BEGIN; SELECT pg_advisory_xact_lock(%lld)",
+    /* Backslashes in the scripts are ordinary letters, whatever the session has set. */
+    snprintf(sql, sizeof(sql),
+             "BEGIN; SET LOCAL standard_conforming_strings = on; "
+             "SELECT pg_advisory_xact_lock(%lld)",
              (long long)(int64_t)key);
     return jobq__pgsql_command(store, sql);
 }
@@ -124,12 +117,7 @@ int jobq__pgsql_check_schema(pgsql_store *store, bool may_migrate)
     store->pooled = pooled;
     if (rc < 0 || version == SCHEMA_VERSION)
         return rc;
-    if (version > SCHEMA_VERSION)
-        return refuse_newer(store, version);
-    if (may_migrate)
+    if (version < SCHEMA_VERSION && may_migrate)
         return jobq__pgsql_migrate(store);
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "postgresql", 0,
-                                  "postgresql: %s: schema version %d, this library needs %d (run "
-                                  "`jobqueue migrate`, or allow migrate)",
-                                  store->schema, version, SCHEMA_VERSION);
+    return jobq__refuse_schema("postgresql", store->schema, version, SCHEMA_VERSION);
 }

@@ -4,6 +4,7 @@
  * schema, '#' for the channel, doubled for themselves.
  */
 #include "driver/pgsql/pgsql.h"
+#include "driver/sql/view.h"
 
 const char jobq__pgsql_tables[] =
     "CREATE TABLE @.meta(version int NOT NULL, migrated_at timestamptz NOT NULL DEFAULT now());\n"
@@ -150,19 +151,7 @@ const char jobq__pgsql_tables[] =
     " to_timestamp(j.enqueued_at / 1000.0) AS enqueued_at,\n"
     " to_timestamp(j.available_at / 1000.0) AS available_at,\n"
     " to_timestamp(j.died_at / 1000.0) AS died_at,\n"
-    " CASE j.reason WHEN 0 THEN NULL\n"
-    "  WHEN 1 THEN 'attempts_exhausted'\n"
-    "  WHEN 2 THEN 'timed_out'\n"
-    "  WHEN 3 THEN 'crashed'\n"
-    "  WHEN 4 THEN 'deadline_passed'\n"
-    "  WHEN 5 THEN 'expired'\n"
-    "  WHEN 6 THEN 'undecodable'\n"
-    "  WHEN 7 THEN 'unknown_name'\n"
-    "  WHEN 8 THEN 'unsupported_version'\n"
-    "  WHEN 9 THEN 'failed_by_handler'\n"
-    "  WHEN 10 THEN 'not_retryable'\n"
-    "  WHEN 11 THEN 'cancelled'\n"
-    "  WHEN 12 THEN 'released_too_often'\n"
+    " CASE" JOBQ__SQL_REASONS "\n"
     "  ELSE j.reason::text END AS reason,\n"
     " @.readable(j.unique_key) AS unique_key,\n"
     " @.as_json(j.header, j.body) AS payload\n"

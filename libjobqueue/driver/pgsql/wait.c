@@ -10,10 +10,8 @@
  * Notifications carry a queue's name and whether something is ready (r) or due earlier (d).
  * Behind a pooler: polling with growing gaps.
  */
-#include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 
 #include "driver/pgsql/pgsql.h"
 #include "util/clock.h"
@@ -22,7 +20,6 @@
 #define LOOK "SELECT now_ms, ready, due, us FROM @.look($1, $2, $3, $4, $5)"
 
 enum {
-    POLL_FIRST_MS = 10,
     REGISTERED_MS = 60000, /* how long a registration holds */
     RENEW_US = 35000000,   /* with less than that left it is renewed */
     SAFETY_US = 30000000,  /* the longest time without a look */
@@ -47,16 +44,13 @@ typedef struct {
 
 static int64_t hash_queues(const jobq_slice *queues, size_t n)
 {
-    uint64_t h = UINT64_C(1469598103934665603);
+    uint64_t hash = PG_HASH_BEGIN;
 
     for (size_t i = 0; i < n; i++) {
-        const unsigned char *p = queues[i].p;
-
-        for (size_t k = 0; k < queues[i].n; k++)
-            h = (h ^ p[k]) * UINT64_C(1099511628211);
-        h = (h ^ 0xff) * UINT64_C(1099511628211);
+        hash = jobq__pgsql_hash(hash, queues[i]);
+        hash = jobq__pgsql_hash(hash, jobq__slice("\xff", 1)); /* no name has this byte */
     }
-    return (int64_t)h;
+    return (int64_t)hash;
 }
 
 void jobq__pgsql_note_exchange(pgsql_store *store, const jobq_exchange *x, size_t got,
@@ -90,9 +84,8 @@ static void note_registered(pgsql_store *store, waiting *v)
 
     store->idle_until_us = jobq__clock_mono_us() + (int64_t)REGISTERED_MS * 1000;
     store->idle_hash = v->hash;
-    if (fresh) {
+    if (fresh)
         store->registered_us = jobq__clock_mono_us();
-    }
 }
 
 static void read_look(pgsql_store *store, waiting *v, const PGresult *res, int64_t floor,
@@ -192,13 +185,6 @@ static int64_t deaf_until_us(const pgsql_store *store)
     return store->idle_since_us + (store->futile <= 8 ? 0 : store->futile <= 40 ? 1000 : 5000);
 }
 
-static int64_t longer_gap(int64_t gap_ms, int64_t most_ms)
-{
-    if (gap_ms * 3 / 2 < most_ms)
-        return gap_ms * 3 / 2;
-    return most_ms > POLL_FIRST_MS ? most_ms : POLL_FIRST_MS;
-}
-
 static void plan_next(const pgsql_store *store, waiting *v)
 {
     int64_t now_us = jobq__clock_mono_us();
@@ -206,8 +192,7 @@ static void plan_next(const pgsql_store *store, waiting *v)
     while (v->step < LOOKS && store->registered_us + look_again_us[v->step] <= now_us)
         v->step++;
     if (!store->listening) {
-        v->look_us = now_us + v->poll_ms * 1000;
-        v->poll_ms = longer_gap(v->poll_ms, v->w->poll_ms);
+        v->look_us = now_us + jobq__poll_gap(&v->poll_ms, v->w->poll_ms) * 1000;
     } else if (v->step < LOOKS) {
         v->look_us = store->registered_us + look_again_us[v->step++];
     } else {
@@ -217,31 +202,18 @@ static void plan_next(const pgsql_store *store, waiting *v)
 
 static int poll_once(const pgsql_store *store, const waiting *v, struct pollfd fds[2])
 {
-    int64_t now_us = jobq__clock_mono_us(), left, allowed_us = deaf_until_us(store);
+    int64_t now_us = jobq__clock_mono_us(), allowed_us = deaf_until_us(store);
     int64_t until = v->look_us < v->due_us ? v->look_us : v->due_us;
     bool masked = now_us < allowed_us || !store->listening;
-    struct timespec timeout;
 
     until = v->end_us < until ? v->end_us : until;
     until = masked && store->listening && allowed_us < until ? allowed_us : until;
-    left = until > now_us ? until - now_us : 0;
-    timeout.tv_sec = left / 1000000;
-    timeout.tv_nsec = left % 1000000 * 1000;
     fds[0] = (struct pollfd){.fd = v->w->wake_fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = masked ? -1 : PQsocket(store->conn), .events = POLLIN};
-    return ppoll(fds, 2, &timeout, NULL);
+    return jobq__poll_us(fds, 2, until - now_us);
 }
 
 enum { ROUND_AGAIN, ROUND_LOOK, ROUND_WOKEN, ROUND_END, ROUND_JOBS };
-
-static int wait_failed(void)
-{
-    if (errno == EINTR)
-        return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "postgresql", EINTR,
-                                      "postgresql: the wait was interrupted");
-    return jobq__error_set_driver(JOBQ_EIO, 0, "postgresql", errno, "postgresql: cannot wait: %s",
-                                  strerror(errno));
-}
 
 /* One round after a fruitless look. */
 static int wait_round(pgsql_store *store, const waiting *v)
@@ -251,7 +223,7 @@ static int wait_round(pgsql_store *store, const waiting *v)
     int64_t now_us;
 
     if (poll_once(store, v, fds) < 0)
-        return wait_failed();
+        return jobq__refuse_wait("postgresql");
     if (fds[0].revents)
         return ROUND_WOKEN;
     if (fds[1].revents) {
@@ -311,9 +283,7 @@ int jobq__pgsql_wait(void *handle, const jobq_wait *w)
     waiting v = {.w = w,
                  .hash = hash_queues(w->queues, w->queue_count),
                  .end_us = INT64_MAX,
-                 .due_us = INT64_MAX,
-
-                 .poll_ms = POLL_FIRST_MS};
+                 .due_us = INT64_MAX};
     int rc = jobq__pgsql_enter(store, false);
 
     if (rc < 0)

@@ -59,9 +59,7 @@ int jobq__redis_renew(void *handle, jobq_renewal *r)
     r->now_ms = jobq__redis_int(&walk);
     r->held = jobq__redis_int(&walk);
     if (jobq__redis_int(&walk))
-        return jobq__error_set_driver(JOBQ_ELEASE, 0, "redis", 0,
-                                      "redis: the lease of worker %.*s had run out",
-                                      (int)r->worker.n, (const char *)r->worker.p);
+        return jobq__refuse_lapsed("redis", r->worker);
     return 0;
 }
 

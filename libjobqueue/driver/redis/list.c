@@ -23,10 +23,10 @@ static int read_history(jobq_slice packed, jobq_batch *out, jobq_record *r)
 
     if (left < 4)
         return 0;
-    r->history = jobq_batch_alloc(out, RDS_HISTORY * sizeof(jobq_slice));
+    r->history = jobq_batch_alloc(out, JOBQ__HISTORY_MAX * sizeof(jobq_slice));
     if (!r->history)
         return jobq__error_nomem();
-    while (left >= 4 && r->history_count < RDS_HISTORY) {
+    while (left >= 4 && r->history_count < JOBQ__HISTORY_MAX) {
         size_t n = read_length(p);
 
         if (n > left - 4)
@@ -111,8 +111,7 @@ int jobq__redis_find(void *handle, jobq_slice id, jobq_batch *out)
     if (rc < 0)
         return rc;
     if (value->count == 0)
-        return jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n, "no job has the id \"%.*s\"",
-                                       (int)id.n, (const char *)id.p);
+        return jobq__refuse_id(id);
     return read_shown(value->item[0], false, out, &cursor);
 }
 
@@ -221,7 +220,7 @@ int jobq__redis_list(void *handle, jobq_listing *l)
 
     l->next = l->last = jobq__slice(NULL, 0);
     if (l->after.p && !is_cursor(l->after, l->state == RDS_DEAD ? 1 : 2))
-        return jobq__error_set(JOBQ_EINVAL, "the cursor is none that an earlier page gave");
+        return jobq__refuse_cursor();
     rc = jobq__redis_enter(store);
     return rc ? rc : read_pages(store, l);
 }

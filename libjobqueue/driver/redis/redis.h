@@ -9,15 +9,14 @@
 
 #include <sys/types.h>
 
-#include "driver/driver.h"
+#include "driver/common.h"
 
 enum {
     RDS_READY,
     RDS_DELAYED,
     RDS_RESERVED,
     RDS_DONE,
-    RDS_DEAD, /* as jobq_record.state */
-    RDS_HISTORY = 10,
+    RDS_DEAD,       /* as jobq_record.state */
     RDS_SCHEMA = 1, /* version of the layout */
     RDS_BATCH = 1000,
     RDS_PRIORITIES = 10,

@@ -252,8 +252,7 @@ static int sleep_until(rds_store *store, const jobq_wait *w, int64_t deadline_ms
 
         n = poll(fds, 2, left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left);
         if (n < 0)
-            return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "redis", errno,
-                                          "redis: the wait was interrupted");
+            return jobq__refuse_wait("redis");
         if (n > 0 && fds[1].revents)
             return JOBQ_WAIT_WOKEN;
         if (n > 0) {

@@ -382,8 +382,8 @@ const jobq_driver jobq__sqlite_driver = {
     .name = "sqlite",
     .schemes = "sqlite",
     .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
-                JOBQ_FEATURE_DUE_ORDER | JOBQ_FEATURE_HOST_CLOCK |
-                JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_FILE,
+                JOBQ_FEATURE_DUE_ORDER | JOBQ_FEATURE_HOST_CLOCK | JOBQ_FEATURE_UNIQUE |
+                JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_FILE,
     .max_batch = MAX_BATCH,
     .max_body = MAX_BODY,
     .options = "synchronous",

@@ -94,7 +94,7 @@ static bool read_job(sqlite3_stmt *stmt, jobq_slice queue, uint64_t nonce, bool 
     if (!r)
         return false;
     r->queue = queue;
-    r->priority = (uint8_t)(SQL_TOP_PRIORITY - sqlite3_column_int(stmt, 0));
+    r->priority = (uint8_t)(JOBQ__TOP_PRIORITY - sqlite3_column_int(stmt, 0));
     r->available_at_ms = sqlite3_column_int64(stmt, 1);
     r->version = sqlite3_column_int(stmt, 5);
     r->state = SQL_RESERVED;

@@ -165,9 +165,7 @@ int jobq__sqlite_renew(void *handle, jobq_renewal *r)
         rc = jobq__sqlite_finish(store, renew_record(store, r, &worker));
     r->now_ms = jobq__clock_wall_ms();
     if (rc == 0 && worker.taken)
-        rc = jobq__error_set_driver(JOBQ_ELEASE, 0, "sqlite", 0,
-                                    "sqlite: the lease of worker %.*s had run out",
-                                    (int)r->worker.n, (const char *)r->worker.p);
+        rc = jobq__refuse_lapsed("sqlite", r->worker);
     return jobq__sqlite_leave(store, rc);
 }
 

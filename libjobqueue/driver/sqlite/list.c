@@ -86,7 +86,7 @@ enum { PLACE_COLUMN = 30 };
 
 static void read_numbers(sqlite3_stmt *stmt, jobq_record *r, bool held)
 {
-    r->priority = (uint8_t)(SQL_TOP_PRIORITY - sqlite3_column_int(stmt, 3));
+    r->priority = (uint8_t)(JOBQ__TOP_PRIORITY - sqlite3_column_int(stmt, 3));
     r->available_at_ms = sqlite3_column_int64(stmt, 4);
     r->version = sqlite3_column_int(stmt, 7);
     jobq__sqlite_read_counters(stmt, 9, held, r);
@@ -138,11 +138,11 @@ static int read_history(sqlite_store *store, int64_t seq, jobq_batch *out, jobq_
 
     if (!stmt)
         return jobq__error_code();
-    r->history = jobq_batch_alloc(out, SQL_HISTORY * sizeof(jobq_slice));
+    r->history = jobq_batch_alloc(out, JOBQ__HISTORY_MAX * sizeof(jobq_slice));
     if (!r->history)
         return jobq__error_nomem();
     sqlite3_bind_int64(stmt, 1, seq);
-    while ((rc = jobq__sqlite_row(store, stmt)) > 0 && r->history_count < SQL_HISTORY)
+    while ((rc = jobq__sqlite_row(store, stmt)) > 0 && r->history_count < JOBQ__HISTORY_MAX)
         if (!jobq__sqlite_copy(stmt, 0, out, &r->history[r->history_count++])) {
             rc = jobq__error_nomem();
             break;
@@ -187,8 +187,7 @@ static int find(sqlite_store *store, jobq_slice id, jobq_batch *out)
     jobq__sqlite_bind(stmt, 1, id);
     rc = jobq__sqlite_row(store, stmt);
     if (rc == 0)
-        return jobq__error_set_subject(JOBQ_ENOTFOUND, id.p, id.n, "no job has the id \"%.*s\"",
-                                       (int)id.n, (const char *)id.p);
+        return jobq__refuse_id(id);
     if (rc > 0)
         rc = read_shown(store, stmt, false, out);
     sqlite3_reset(stmt);

@@ -256,16 +256,29 @@ static int collect_done(sqlite_store *store, jobq_maintenance *m)
     return rc;
 }
 
+/* While a stall settles, workers are looked at again only after it. */
+static int next_due(sqlite_store *store, jobq_maintenance *m)
+{
+    const int64_t settles_ms = m->take_back ? jobq__sqlite_settles_ms(store) : 0;
+    const int64_t again_ms = m->now_ms + settles_ms;
+    int rc = jobq__sqlite_next_due(store, m->take_back && settles_ms == 0, 0, m->now_ms,
+                                   &m->next_due_ms);
+
+    if (rc == 0 && settles_ms && (m->next_due_ms == 0 || m->next_due_ms > again_ms))
+        m->next_due_ms = again_ms;
+    return rc;
+}
+
 static int run_maintenance(sqlite_store *store, jobq_maintenance *m)
 {
     int rc = promote(store, m);
 
-    if (rc == 0 && m->take_back)
+    if (rc == 0 && m->take_back && jobq__sqlite_settles_ms(store) == 0)
         rc = judge_workers(store, m);
     if (rc == 0)
         rc = collect_done(store, m);
     m->more = m->handled >= m->limit;
-    return rc ? rc : jobq__sqlite_next_due(store, m->take_back, 0, m->now_ms, &m->next_due_ms);
+    return rc ? rc : next_due(store, m);
 }
 
 static int maintain(sqlite_store *store, jobq_maintenance *m)
@@ -275,7 +288,7 @@ static int maintain(sqlite_store *store, jobq_maintenance *m)
     m->now_ms = jobq__clock_wall_ms();
     m->handled = 0;
     m->more = false;
-    rc = jobq__sqlite_next_due(store, m->take_back, 0, m->now_ms, &m->next_due_ms);
+    rc = next_due(store, m);
     if (rc < 0 || m->next_due_ms == 0 || m->next_due_ms > m->now_ms)
         return rc;
     /* All of it would be found due again if it were lost: nobody waits for the disk. */

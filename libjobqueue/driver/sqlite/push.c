@@ -69,7 +69,7 @@ static int add_job(sqlite_store *store, const jobq_push *item, int64_t queue, in
     if (!stmt)
         return jobq__error_code();
     sqlite3_bind_int64(stmt, 1, queue);
-    sqlite3_bind_int(stmt, 2, SQL_TOP_PRIORITY - item->priority);
+    sqlite3_bind_int(stmt, 2, JOBQ__TOP_PRIORITY - item->priority);
     sqlite3_bind_int(stmt, 3, item->version);
     sqlite3_bind_int64(stmt, 4, due_ms);
     sqlite3_bind_int64(stmt, 5, now_ms);
@@ -94,7 +94,7 @@ static int place_job(sqlite_store *store, const jobq_push *item, int64_t queue, 
     if (!stmt)
         return jobq__error_code();
     sqlite3_bind_int64(stmt, 1, queue);
-    sqlite3_bind_int(stmt, 2, SQL_TOP_PRIORITY - item->priority);
+    sqlite3_bind_int(stmt, 2, JOBQ__TOP_PRIORITY - item->priority);
     sqlite3_bind_int64(stmt, 3, due_ms);
     sqlite3_bind_int64(stmt, 4, sqlite3_last_insert_rowid(store->db));
     return jobq__sqlite_run(store, stmt);

@@ -4,6 +4,7 @@
  * the file may be an application's own database with its own user_version. One immediate
  * transaction per migration: of two processes that start at once the second finds it done.
  */
+#include "driver/sql/view.h"
 #include "driver/sqlite/sqlite.h"
 #include "util/error.h"
 
@@ -122,20 +123,7 @@ static const char version_1[] =
     " strftime('%Y-%m-%d %H:%M:%f', j.enqueued_at / 1000.0, 'unixepoch') AS enqueued_at,"
     " strftime('%Y-%m-%d %H:%M:%f', j.available_at / 1000.0, 'unixepoch') AS available_at,"
     " strftime('%Y-%m-%d %H:%M:%f', j.died_at / 1000.0, 'unixepoch') AS died_at,"
-    " CASE j.reason WHEN 0 THEN NULL"
-    "  WHEN 1 THEN 'attempts_exhausted'"
-    "  WHEN 2 THEN 'timed_out'"
-    "  WHEN 3 THEN 'crashed'"
-    "  WHEN 4 THEN 'deadline_passed'"
-    "  WHEN 5 THEN 'expired'"
-    "  WHEN 6 THEN 'undecodable'"
-    "  WHEN 7 THEN 'unknown_name'"
-    "  WHEN 8 THEN 'unsupported_version'"
-    "  WHEN 9 THEN 'failed_by_handler'"
-    "  WHEN 10 THEN 'not_retryable'"
-    "  WHEN 11 THEN 'cancelled'"
-    "  WHEN 12 THEN 'released_too_often'"
-    "  ELSE j.reason END AS reason,"
+    " CASE" JOBQ__SQL_REASONS "  ELSE CAST(j.reason AS TEXT) END AS reason,"
     " j.unique_key,"
     " CASE WHEN substr(j.header, 2, 1) = x'6a' THEN CAST(j.body AS TEXT)"
     "  ELSE hex(j.body) END AS payload"
@@ -172,14 +160,6 @@ static int read_version(sqlite_store *store, int *version_out)
     return rc < 0 ? rc : 0;
 }
 
-static int refuse_newer(const sqlite_store *store, int version)
-{
-    return jobq__error_set_driver(
-        JOBQ_ECONF, JOBQ__FATAL, "sqlite", 0,
-        "sqlite: %s: schema version %d is newer than this library's %d: update the library",
-        store->path, version, SCHEMA_VERSION);
-}
-
 static int execute(sqlite_store *store, const char *sql)
 {
     if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK)
@@ -200,7 +180,7 @@ static int apply(sqlite_store *store)
     int version, rc = read_version(store, &version);
 
     if (rc == 0 && version > SCHEMA_VERSION)
-        return refuse_newer(store, version);
+        return jobq__refuse_schema("sqlite", store->path, version, SCHEMA_VERSION);
     if (rc < 0 || version == SCHEMA_VERSION) /* somebody was quicker */
         return rc;
     for (int i = version; i < SCHEMA_VERSION && rc == 0; i++)
@@ -215,8 +195,8 @@ int jobq__sqlite_migrate(sqlite_store *store)
     if (rc < 0 || version == SCHEMA_VERSION)
         return rc;
     if (version > SCHEMA_VERSION)
-        return refuse_newer(store, version);
-    rc = jobq__sqlite_begin(store);
+        return jobq__refuse_schema("sqlite", store->path, version, SCHEMA_VERSION);
+    rc = jobq__sqlite_begin_schema(store);
     return rc < 0 ? rc : jobq__sqlite_finish(store, apply(store));
 }
 
@@ -226,10 +206,5 @@ int jobq__sqlite_check_schema(sqlite_store *store)
 
     if (rc < 0 || version == SCHEMA_VERSION)
         return rc;
-    if (version > SCHEMA_VERSION)
-        return refuse_newer(store, version);
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "sqlite", 0,
-                                  "sqlite: %s: schema version %d, this library needs %d (run "
-                                  "`jobqueue migrate`, or allow migrate)",
-                                  store->path, version, SCHEMA_VERSION);
+    return jobq__refuse_schema("sqlite", store->path, version, SCHEMA_VERSION);
 }

@@ -101,7 +101,7 @@ int jobq__sqlite_add_history(sqlite_store *store, int64_t seq, jobq_slice entry)
     jobq__sqlite_bind_blob(add, 2, entry);
     rc = jobq__sqlite_run(store, add);
     sqlite3_bind_int64(cut, 1, seq);
-    sqlite3_bind_int(cut, 2, SQL_HISTORY);
+    sqlite3_bind_int(cut, 2, JOBQ__HISTORY_MAX);
     return rc ? rc : jobq__sqlite_run(store, cut);
 }
 

@@ -19,11 +19,11 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#include "driver/driver.h"
+#include "driver/common.h"
 
 enum { SQL_LIVE = 0, SQL_DONE = 3, SQL_DEAD = 4 };         /* jobqueue_job.state */
 enum { SQL_READY = 0, SQL_DELAYED = 1, SQL_RESERVED = 2 }; /* what a live job is seen as */
-enum { SQL_HISTORY = 10, SQL_TOP_PRIORITY = 9, SQL_QUEUES_CACHED = 32 };
+enum { SQL_QUEUES_CACHED = 32 };
 
 /* The job that has a unique key now. */
 #define SQL_HOLDER                 \
@@ -85,6 +85,7 @@ typedef enum {
     ST_WORKER_TAKEN,
     ST_WORKER_DROP,
     ST_DONE_NEXT,
+    ST_SPARE,
     ST_LOOK,
     ST_FIND,
     ST_LIST_READY,
@@ -120,6 +121,9 @@ typedef struct sqlite_store {
     dev_t device;
     ino_t inode;
     int64_t deadline_us; /* of the call under way, monotonic */
+    /* stall.c, monotonic, 0 = never: since when the lock is waited for (beyond failed calls), when
+     * the transaction under way got it, when it was last got after a long wait. */
+    int64_t waiting_us, begun_us, stalled_us;
     char boot[37];
     sqlite3_stmt *statements[ST_COUNT];
     sqlite_queue queues[SQL_QUEUES_CACHED];
@@ -161,7 +165,8 @@ bool jobq__sqlite_copy(sqlite3_stmt *stmt, int column, jobq_batch *out, jobq_sli
 /* From column `at` on: the counters as they stand in the table, fence, enqueued_at, base_at. What
  * is held counts one delivery more than its row says. */
 void jobq__sqlite_read_counters(sqlite3_stmt *stmt, int at, bool held, jobq_record *r);
-int jobq__sqlite_begin(sqlite_store *store); /* takes the write lock */
+int jobq__sqlite_begin(sqlite_store *store);        /* takes the write lock */
+int jobq__sqlite_begin_schema(sqlite_store *store); /* when there may be no tables yet */
 /* Likewise for what somebody waits for; sync false: the commit does not wait for the disk. */
 int jobq__sqlite_begin_hurried(sqlite_store *store, bool sync);
 int jobq__sqlite_set_sync(sqlite_store *store, bool full);
@@ -171,6 +176,14 @@ int jobq__sqlite_finish(sqlite_store *store, int rc);
 int jobq__sqlite_fail(sqlite_store *store, const char *doing);
 /* *key_out = 0: unknown. */
 int jobq__sqlite_queue_key(sqlite_store *store, jobq_slice name, bool add, int64_t *key_out);
+
+/* ---- stall.c: a lock that was held for long --------------------------------------------------- */
+
+void jobq__sqlite_note_refused(sqlite_store *store, int64_t asked_us);
+int jobq__sqlite_note_begun(sqlite_store *store, int64_t asked_us); /* in the transaction */
+int jobq__sqlite_note_held(sqlite_store *store);                    /* before the commit */
+/* So long nothing is taken back: others may still be waiting. 0: all had their turn. */
+int64_t jobq__sqlite_settles_ms(const sqlite_store *store);
 
 /* ---- schema.c -------------------------------------------------------------------------------- */
 

@@ -185,27 +185,6 @@ int jobq__sqlite_set_sync(sqlite_store *store, bool full)
     return 0;
 }
 
-static int begin(sqlite_store *store, bool full, bool hurried)
-{
-    int rc = full == store->syncing ? 0 : jobq__sqlite_set_sync(store, full);
-    sqlite3_stmt *stmt = rc ? NULL : jobq__sqlite_use(store, ST_BEGIN, "BEGIN IMMEDIATE");
-
-    store->hurried = hurried;
-    return stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();
-}
-
-int jobq__sqlite_begin(sqlite_store *store)
-{
-    return begin(store, store->full_sync, false);
-}
-
-/* Without sync: for what may be lost with the machine's power. The next commit that waits covers
- * this one too, for the WAL is written from front to back. */
-int jobq__sqlite_begin_hurried(sqlite_store *store, bool sync)
-{
-    return begin(store, sync && store->full_sync, true);
-}
-
 /* Nothing stays open whatever happened; SQLite may have rolled back by itself
  * (full disk, I/O error). */
 static void roll_back(sqlite_store *store)
@@ -223,10 +202,54 @@ static void roll_back(sqlite_store *store)
     jobq__error_restore(&saved);
 }
 
+static int take_lock(sqlite_store *store, bool full, bool hurried)
+{
+    int rc = full == store->syncing ? 0 : jobq__sqlite_set_sync(store, full);
+    sqlite3_stmt *stmt = rc ? NULL : jobq__sqlite_use(store, ST_BEGIN, "BEGIN IMMEDIATE");
+
+    store->hurried = hurried;
+    store->begun_us = 0;
+    return stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();
+}
+
+static int begin(sqlite_store *store, bool full, bool hurried)
+{
+    const int64_t asked_us = jobq__clock_mono_us();
+    int rc = take_lock(store, full, hurried);
+
+    if (rc < 0) {
+        jobq__sqlite_note_refused(store, asked_us);
+        return rc;
+    }
+    rc = jobq__sqlite_note_begun(store, asked_us);
+    if (rc < 0)
+        roll_back(store);
+    return rc;
+}
+
+int jobq__sqlite_begin_schema(sqlite_store *store)
+{
+    return take_lock(store, store->full_sync, false);
+}
+
+int jobq__sqlite_begin(sqlite_store *store)
+{
+    return begin(store, store->full_sync, false);
+}
+
+/* Without sync: for what may be lost with the machine's power. The next commit that waits covers
+ * this one too, for the WAL is written from front to back. */
+int jobq__sqlite_begin_hurried(sqlite_store *store, bool sync)
+{
+    return begin(store, sync && store->full_sync, true);
+}
+
 int jobq__sqlite_finish(sqlite_store *store, int rc)
 {
     sqlite3_stmt *stmt;
 
+    if (rc >= 0 && store->begun_us)
+        rc = jobq__sqlite_note_held(store);
     if (rc >= 0) {
         stmt = jobq__sqlite_use(store, ST_COMMIT, "COMMIT");
         rc = stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();

@@ -12,7 +12,6 @@
  * Looks that found nothing make the next ones rarer, so that the traffic of other queues costs
  * little. Where inotify cannot be had, polling with growing gaps.
  */
-#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
@@ -28,7 +27,7 @@
     "OR EXISTS(SELECT 1 FROM jobqueue_taken WHERE queue=?1), "    \
     "(SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1)"
 
-enum { POLL_FIRST_MS = 10, SAFETY_US = 30 * 1000000, QUIET_US = 50000, FAR_MS = 1000000000 };
+enum { SAFETY_US = 30 * 1000000, QUIET_US = 50000, FAR_MS = 1000000000 };
 
 /* After a foreign write: microseconds from it at which to look. */
 static const int64_t look_again_us[] = {200, 500, 1000, 2000, 5000, 10000};
@@ -167,20 +166,12 @@ static int64_t gap_us(const waiting *v)
     return v->fruitless <= 8 ? 0 : v->fruitless <= 40 ? 1000 : 5000;
 }
 
-static int64_t longer_gap(int64_t gap_ms, int64_t most_ms)
-{
-    if (gap_ms * 3 / 2 < most_ms)
-        return gap_ms * 3 / 2;
-    return most_ms > POLL_FIRST_MS ? most_ms : POLL_FIRST_MS;
-}
-
 static void plan_next(const sqlite_store *store, waiting *v)
 {
     int64_t now_us = jobq__clock_mono_us();
 
     if (store->ring_fd < 0) {
-        v->look_us = now_us + v->poll_ms * 1000;
-        v->poll_ms = longer_gap(v->poll_ms, v->w->poll_ms);
+        v->look_us = now_us + jobq__poll_gap(&v->poll_ms, v->w->poll_ms) * 1000;
         return;
     }
     v->scheduled = v->step < LOOKS;
@@ -194,21 +185,17 @@ static void plan_next(const sqlite_store *store, waiting *v)
 /* While the gap since the last look lasts the ring is not asked. */
 static int poll_once(const sqlite_store *store, const waiting *v, struct pollfd fds[3])
 {
-    int64_t now_us = jobq__clock_mono_us(), left;
+    int64_t now_us = jobq__clock_mono_us();
     int64_t until = v->look_us < v->due_us ? v->look_us : v->due_us;
     int64_t allowed_us = v->last_look_us + gap_us(v);
     bool ring_masked = now_us < allowed_us;
-    struct timespec timeout;
 
     until = v->end_us < until ? v->end_us : until;
     until = ring_masked && allowed_us < until ? allowed_us : until;
-    left = until > now_us ? until - now_us : 0;
-    timeout.tv_sec = left / 1000000;
-    timeout.tv_nsec = left % 1000000 * 1000;
     fds[0] = (struct pollfd){.fd = v->w->wake_fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = ring_masked ? -1 : store->ring_fd, .events = POLLIN};
     fds[2] = (struct pollfd){.fd = v->scheduled ? -1 : store->change_fd, .events = POLLIN};
-    return ppoll(fds, 3, &timeout, NULL);
+    return jobq__poll_us(fds, 3, until - now_us);
 }
 
 static int file_changed(sqlite_store *store)
@@ -256,15 +243,6 @@ static int read_signs(sqlite_store *store, waiting *v, const struct pollfd fds[3
 /* One round after a fruitless look. */
 enum { ROUND_AGAIN, ROUND_LOOK, ROUND_WOKEN, ROUND_END, ROUND_DUE };
 
-static int wait_failed(void)
-{
-    if (errno == EINTR)
-        return jobq__error_set_driver(JOBQ_EINTR, JOBQ__RETRYABLE, "sqlite", EINTR,
-                                      "sqlite: the wait was interrupted");
-    return jobq__error_set_driver(JOBQ_EIO, 0, "sqlite", errno, "sqlite: cannot wait: %s",
-                                  strerror(errno));
-}
-
 static int wait_round(sqlite_store *store, waiting *v)
 {
     struct pollfd fds[3];
@@ -273,7 +251,7 @@ static int wait_round(sqlite_store *store, waiting *v)
     int n = poll_once(store, v, fds), rc;
 
     if (n < 0)
-        return wait_failed();
+        return jobq__refuse_wait("sqlite");
     if (fds[0].revents)
         return ROUND_WOKEN;
     rc = read_signs(store, v, fds, &look_now);
@@ -313,8 +291,7 @@ static int wait_loop(sqlite_store *store, waiting *v)
 int jobq__sqlite_wait(void *handle, const jobq_wait *w)
 {
     sqlite_store *store = handle;
-    waiting v = {
-        .w = w, .end_us = INT64_MAX, .due_us = INT64_MAX, .step = LOOKS, .poll_ms = POLL_FIRST_MS};
+    waiting v = {.w = w, .end_us = INT64_MAX, .due_us = INT64_MAX, .step = LOOKS};
     int rc = jobq__sqlite_enter(store, false);
 
     if (rc < 0)

@@ -188,6 +188,27 @@ static int set_up(void **state)
     return 0;
 }
 
+/* A key that a store cannot keep is refused, never dropped (rules B6, C1). */
+static void test_missing_features(void **state)
+{
+    jobq_push item = {.id = jobq__slice_text("a"),
+                      .queue = jobq__slice_text("q"),
+                      .name = jobq__slice_text("n"),
+                      .version = 1};
+
+    (void)state;
+    item.unique = jobq__slice_text("key");
+    assert_code(jobq__store_push(&store, &item, 1), JOBQ_EUNSUPPORTED);
+    assert_said("the fake store has no unique keys");
+    item.unique = jobq__slice_text(NULL);
+    item.priority = 5;
+    assert_code(jobq__store_push(&store, &item, 1), JOBQ_EUNSUPPORTED);
+    assert_said("the fake store has no priorities");
+    assert_int_equal(seen.pushes, 0);
+    item.priority = 0;
+    assert_ok(jobq__store_push(&store, &item, 1));
+}
+
 static void test_opens_once(void **state)
 {
     int64_t now_ms;
@@ -375,6 +396,7 @@ static void test_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_missing_features, set_up),
         cmocka_unit_test_setup(test_opens_once, set_up),
         cmocka_unit_test_setup(test_k4_child_forgets, set_up),
         cmocka_unit_test_setup(test_push_is_split, set_up),

@@ -72,7 +72,8 @@ typedef struct {
     jobq_slice id, queue, name, header, body, unique;
     int32_t version;
     uint8_t priority;
-    bool fresh_id;    /* made for this push: no job can have it yet (a hint) */
+    /* Made for this push: no job can have it yet, and looking for one may be left out. */
+    bool fresh_id;
     int64_t delay_ms; /* from the store's now; <= 0: ready */
     int64_t at_ms;    /* absolute, 0 = use delay_ms; a past time = now */
     /* answer */
