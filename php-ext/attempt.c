@@ -413,6 +413,7 @@ php_jobq_outcome php_jobq_attempt_run(php_jobq_worker *worker, jobq_job *job)
     }
     release(&a);
     restore_time_limit(time_limit);
+    php_jobq_folder_restore(&a);
     php_jobq_output_reopen();
     JQG(attempt) = a.outer;
     settle(&a);

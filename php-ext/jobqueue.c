@@ -44,6 +44,7 @@ static PHP_MINIT_FUNCTION(jobqueue)
     php_jobq_register_worker();
     php_jobq_register_console();
     php_jobq_guard_startup();
+    php_jobq_folder_startup();
     previous_interrupt = zend_interrupt_function;
     zend_interrupt_function = interrupt_vm;
     return SUCCESS;
@@ -51,6 +52,7 @@ static PHP_MINIT_FUNCTION(jobqueue)
 
 static PHP_MSHUTDOWN_FUNCTION(jobqueue)
 {
+    php_jobq_folder_shutdown();
     if (zend_interrupt_function == interrupt_vm) {
         zend_interrupt_function = previous_interrupt;
     }

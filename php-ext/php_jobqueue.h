@@ -269,7 +269,7 @@ zend_result php_jobq_as_job_fill(jobq_message *m, zend_object *object);
  * exception); FAILURE without: the constructor threw. */
 zend_result php_jobq_as_job_build(zend_class_entry *ce, zval *payload, zval *out, bool *misfit_out);
 
-/* ---- handler.c, attempt.c, fault.c ----------------------------------------------------------- */
+/* ---- handler.c, attempt.c, fault.c, folder.c ------------------------------------------------- */
 
 struct php_jobq_attempt {
     php_jobq_worker *worker;
@@ -288,6 +288,7 @@ struct php_jobq_attempt {
     int64_t delay_ms;
     zval exception; /* what came out of the handler, for listeners */
     int output_level;
+    char *folder; /* before its first chdir(), NULL: it has called none */
     php_jobq_attempt *outer;
 };
 
@@ -310,6 +311,10 @@ void php_jobq_attempt_interrupt(php_jobq_attempt *a);
 /* Puts an exception into the job's error record; runs no user code. */
 void php_jobq_fault_set(jobq_job *job, zend_object *exception);
 void php_jobq_fault_text(jobq_job *job, const char *class_name, const char *text, size_t n);
+/* Between them chdir() notes where the running job was; back there when it has ended. */
+void php_jobq_folder_startup(void);
+void php_jobq_folder_shutdown(void);
+void php_jobq_folder_restore(php_jobq_attempt *a);
 
 /* ---- output.c -------------------------------------------------------------------------------- */
 

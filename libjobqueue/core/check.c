@@ -89,7 +89,7 @@ int jobq__check_unique(const char *p, size_t n)
 {
     if (p && n >= 1 && n <= 255 && jobq__utf8_valid(p, n) && !memchr(p, '\0', n))
         return 0;
-    return refuse("unique key", "1 to 255 bytes of UTF-8", p, n);
+    return refuse("unique key", "1 to 255 bytes of UTF-8 without NUL", p, n);
 }
 
 int jobq__check_label(const char *p, size_t n)

@@ -170,12 +170,13 @@ static int exchange_part(jobq__store *store, jobq_exchange *x, jobq_settlement *
     part.settle_count = n;
     part.want = want;
     part.queue_count = want ? x->queue_count : 0;
-    part.exhausted = false;
+    part.exhausted = part.passed_by = false;
     rc = store->driver->exchange(store->handle, &part);
     x->now_ms = part.now_ms;
     x->next_due_ms = part.next_due_ms;
     x->settled = part.settled;
     x->exhausted = part.exhausted;
+    x->passed_by = part.passed_by;
     for (size_t i = 0; rc < 0 && !part.settled && i < n; i++)
         settle[i].result = JOBQ__UNANSWERED;
     return rc;

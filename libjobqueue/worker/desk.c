@@ -322,7 +322,8 @@ bool jobq__desk_say(jobq__desk *desk, const char *what, jobq_slice name)
 
 static bool is_resting(const jobq__situation *s)
 {
-    return s->store_empty && !s->woken && s->jobs_out == 0 && s->held == 0 && s->unsettled == 0;
+    return s->store_empty && !s->passed_by && !s->woken && s->jobs_out == 0 && s->held == 0 &&
+           s->unsettled == 0;
 }
 
 static int64_t count_results(const jobq__desk *desk)

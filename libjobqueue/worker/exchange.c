@@ -137,6 +137,7 @@ static void prepare(jobq__desk *desk, jobq_exchange *x, int64_t want, int64_t wa
     x->want = (size_t)want < most ? (size_t)want : most;
     x->want_taken_back = want_taken_back > 0 ? (size_t)want_taken_back : 0;
     x->want_bytes = WANT_BYTES;
+    x->ask_passed_by = desk->s.stop_when_empty || desk->s.stop_when_empty_for_ms > 0;
 }
 
 static int run_exchange(jobq__desk *desk, jobq_exchange *x)
@@ -183,6 +184,7 @@ int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back)
     got = accept_all(desk, parcel);
     if (x.want > 0) {
         desk->s.store_empty = got == 0 || x.exhausted;
+        desk->s.passed_by = x.passed_by;
         desk->s.woken = false;
     }
     if (back) /* also when nothing was asked for: what went back is ready again */

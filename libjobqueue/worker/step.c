@@ -50,7 +50,9 @@ static bool over_max_time(const jobq__situation *s)
 
 static bool has_nothing_left(const jobq__situation *s)
 {
-    if ((s->stop_when_empty || (s->once && s->jobs_run == 0)) && is_empty(s))
+    if (s->once && s->jobs_run == 0 && is_empty(s))
+        return true; /* waits for none */
+    if (s->stop_when_empty && is_empty(s) && !s->passed_by)
         return true;
     return s->stop_when_empty_for_ms > 0 && s->empty_since_ms > 0 && is_empty(s) &&
            s->now_ms - s->empty_since_ms >= s->stop_when_empty_for_ms;

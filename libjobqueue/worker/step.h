@@ -26,6 +26,7 @@ typedef struct {
     int64_t idle_children;
     bool prefetch;          /* may hold more than the running ones */
     bool store_empty;       /* the last reserve of all queues came back with nothing */
+    bool passed_by;         /* ... though some are ready: somebody has them locked */
     int64_t empty_since_ms; /* since when nothing was ready and nothing ran; 0 = not */
     int64_t reserve_failures, retry_at_ms; /* in a row; when to try again */
     bool in_doubt;  /* the store may hold something of ours that we do not know */

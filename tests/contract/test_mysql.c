@@ -740,6 +740,41 @@ static void test_foreign_reserve_open(void **state)
     reserve_one("w", "q", "x");
 }
 
+/* rules C6, C7: what somebody has locked is not taken for nothing, and asking for it again has
+ * pauses. */
+static void test_c6_locked_is_not_empty(void **state)
+{
+    const jobq_slice queue = TEXT("q");
+    jobq_exchange x = {.worker = TEXT("w"),
+                       .lease_ms = 30000,
+                       .queues = &queue,
+                       .queue_count = 1,
+                       .want = 5,
+                       .out = &got};
+    const jobq_wait w = {
+        .queues = &queue, .queue_count = 1, .timeout_ms = 5000, .poll_ms = 200, .wake_fd = -1};
+    int64_t end_ms;
+    MYSQL *client;
+    int rounds = 0;
+
+    (void)state;
+    push_job("a", "q");
+    client = connect_client(database);
+    say(client, "START TRANSACTION");
+    say(client, "SELECT * FROM jobqueue_job FOR UPDATE");
+    for (end_ms = jobq__clock_mono_ms() + 1500; jobq__clock_mono_ms() < end_ms; rounds++) {
+        assert_ok(jobq__store_exchange(store, &x));
+        assert_true(x.passed_by);
+        assert_false(x.exhausted);
+        assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
+    }
+    assert_true(rounds < 50);
+    end_client(client);
+    reserve_one("w", "q", "a");
+    assert_ok(jobq__store_exchange(store, &x));
+    assert_false(x.passed_by);
+}
+
 /* Does somebody wait for a row's lock? */
 static bool is_waited_for(void)
 {
@@ -941,6 +976,7 @@ int main(void)
         cmocka_unit_test(test_b5_frozen_server),
         cmocka_unit_test(test_foreign_push_open),
         cmocka_unit_test(test_foreign_reserve_open),
+        cmocka_unit_test(test_c6_locked_is_not_empty),
         cmocka_unit_test(test_lock_held_for_long),
         cmocka_unit_test(test_k2_deadlock),
         cmocka_unit_test(test_killed_in_the_middle),

@@ -229,7 +229,7 @@ static void test_b8_header_is_the_librarys(void **state)
     assert_int_equal(settle_op("w", r, JOBQ_OP_DONE), 0);
 }
 
-/* rule B8: rolled back = never existed; a held key is an answer, the transaction goes on. */
+/* rule B8, cases B039, B121: rolled back = never existed; a held key is an answer, the transaction goes on. */
 static void test_b8_transactions(void **state)
 {
     PGconn *client;

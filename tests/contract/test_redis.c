@@ -166,7 +166,7 @@ static void test_refusals_are_fatal(void **state)
         {"redis://", "/99", "DB index"},
         {"redis://", "/none", "not a number"},
         {"redis-sentinel://", "", "no sentinels and master"},
-        {"redis-cluster://", "", "Cluster is not supported"},
+        {"redis-cluster://", "", "Cluster is not supported"}, /* case B143 */
     };
     char address[64], text[160];
 
@@ -184,6 +184,48 @@ static void test_refusals_are_fatal(void **state)
         assert_null(strstr(jobq_error_message(jobq_error_last()), "secret"));
         jobq__store_free(other);
     }
+}
+
+/* An account that lacks a right hears so, and what is needed: nothing looks empty or lost
+ * because of it. */
+static void test_missing_rights_are_named(void **state)
+{
+    static const struct {
+        const char *right;
+        bool push; /* it is the push that lacks it */
+    } rows[] = {{"-xgroup", true}, {"-script|load", true}, {"-xpending", false}, {"-time", false}};
+    char text[300];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        jobq_slice q = TEXT("q");
+        jobq_exchange x = {
+            .worker = TEXT("w"), .lease_ms = 10000, .want = 1, .queues = &q, .queue_count = 1};
+        jobq_push item = job_item("a", "q");
+
+        tell("flushall");
+        tell("script flush");
+        if (!rows[i].push)
+            push_job("b", "q");
+        tell("acl setuser app reset on nopass '~{%s*' +@read +@write +@scripting +@connection "
+             "+@transaction +info +time '%s'",
+             prefix, rows[i].right);
+        snprintf(text, sizeof(text), "redis://app:x@127.0.0.1:%d?prefix=%s", server_port(redis),
+                 prefix);
+        jobq__store_free(store);
+        store = NULL;
+        assert_ok(jobq__store_new(text, NULL, &store));
+        jobq__batch_reset(&got);
+        x.out = &got;
+        assert_code(rows[i].push ? jobq__store_push(store, &item, 1)
+                                 : jobq__store_exchange(store, &x),
+                    JOBQ_ECONF);
+        assert_said("an account needs");
+        assert_true(jobq_error_is_fatal(jobq_error_last()));
+        jobq__store_free(store);
+        store = contract_open(dsn);
+    }
+    tell("acl deluser app");
 }
 
 static void test_unix_socket(void **state)
@@ -245,6 +287,18 @@ static bool push_works(const char *id)
     return rc == 0;
 }
 
+/* Replication is asynchronous, and Sentinel learns of a replica only by asking: before both are
+ * there, a master that dies takes its jobs with it. */
+static bool is_replicated(server *replica, int sentinel)
+{
+    char text[200];
+
+    snprintf(text, sizeof(text), "redis-cli -p %d sentinel replicas jobs | grep -qx '127.0.0.1:%d'",
+             sentinel, server_port(replica));
+    return system(text) == 0 &&
+           strcmp(store_admin(replica, STORE_REDIS, "-n 2 xlen '{jobqueue:q}:p0'"), "1\n") == 0;
+}
+
 /* rule K2: the sentinels are asked for the master; when another one takes over, it is found. */
 static void test_k2_sentinel(void **state)
 {
@@ -267,6 +321,7 @@ static void test_k2_sentinel(void **state)
     store = contract_open(text);
     wait_until(push_works("a"), 20);
     assert_string_equal(store_admin(first, STORE_REDIS, "-n 2 xlen '{jobqueue:q}:p0'"), "1\n");
+    wait_until(is_replicated(second, port), 30);
     server_kill(first);
     assert_false(push_works("b"));
     wait_until(push_works("c"), 30);
@@ -485,6 +540,174 @@ static void test_b054_lost_records(void **state)
     reserve_one("v", "q", "b");
 }
 
+/* case B054: what lists jobs was deleted, the jobs are still there. */
+static void test_b054_lost_lists(void **state)
+{
+    jobq_push item = job_item("later", "q");
+
+    (void)state;
+    item.delay_ms = 60000;
+    assert_int_equal(push_item(&item), 0);
+    push_job("a", "q");
+    push_job("d", "q2");
+    assert_int_equal(settle_op("w", reserve_one("w", "q2", "d"), JOBQ_OP_DEAD), 0);
+    tell("del '{%s:q}:prios' '{%s:q}:delayed' '{%s:q2}:dead' '{%s}:due' '{%s}:alive'", prefix,
+         prefix, prefix, prefix, prefix);
+    tell("hset '{%s:q}:rest' foreign bytes", prefix);
+    assert_int_equal(count_jobs("q").ready + count_jobs("q").delayed + count_jobs("q2").dead, 0);
+    maintain_all();
+    assert_int_equal(count_jobs("q").ready, 1);
+    assert_int_equal(count_jobs("q").delayed, 1);
+    assert_int_equal(count_jobs("q2").dead, 1);
+    assert_int_equal(settle_op("v", reserve_one("v", "q", "a"), JOBQ_OP_DONE), 0);
+    pass_time(61000, 61000);
+    assert_int_equal(maintain_all().handled, 1);
+    reserve_one("v", "q", "later");
+}
+
+/* case B054: a scan of many jobs goes on where it ended. */
+static void test_b054_lost_list_of_many(void **state)
+{
+    static char ids[2500][8];
+
+    (void)state;
+    for (int i = 0; i < 2500; i++) {
+        jobq_push item;
+
+        snprintf(ids[i], sizeof(ids[i]), "j%d", i);
+        item = job_item(ids[i], "q");
+        item.delay_ms = 60000;
+        assert_int_equal(push_item(&item), 0);
+    }
+    tell("del '{%s:q}:delayed'", prefix);
+    for (int i = 0; i < 5 && count_jobs("q").delayed < 2500; i++) {
+        maintain_all();
+        jobq__store_free(store);
+        store = contract_open(dsn); /* looks at once, not after a minute */
+    }
+    assert_int_equal(count_jobs("q").delayed, 2500);
+}
+
+/* rule C5: entries that somebody has deleted hide none of those behind them. */
+static void test_c5_deleted_entries_hide_none(void **state)
+{
+    jobq_maintenance m = {.limit = 1, .loss_cap = 10, .take_back = true};
+    int rounds = 0;
+
+    (void)state;
+    for (const char *id = "abcd"; *id; id++)
+        push_job((char[]){*id, '\0'}, "q");
+    begin_worker("w", 10000);
+    assert_int_equal(reserve_jobs("w", "q", 4), 4);
+    tell("eval \"local e = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 2) "
+         "return redis.call('XDEL', KEYS[1], e[1][1], e[2][1])\" 1 '{%s:q}:p0'",
+         prefix);
+    pass_time(11000, 11000);
+    do
+        assert_ok(jobq__store_maintain(store, &m));
+    while (m.more && ++rounds < 10);
+    assert_int_equal(reserve_jobs("v", "q", 9), 2);
+    expect_ids("c d");
+}
+
+/* ---- many jobs ------------------------------------------------------------------------------- */
+
+/* How often the server has run a command since `config resetstat`. */
+static long calls_of(const char *command)
+{
+    char word[40];
+    const char *line;
+
+    snprintf(word, sizeof(word), "cmdstat_%s:calls=", command);
+    line = strstr(tell("info commandstats"), word);
+    return line ? strtol(line + strlen(word), NULL, 10) : 0;
+}
+
+/* States of records. */
+enum { DELAYED = 1, DEAD = 4 };
+
+static void push_many(int jobs, bool fresh, int64_t at_ms)
+{
+    enum { CHUNK = 500 };
+    static jobq_push items[CHUNK];
+    static char ids[CHUNK][40];
+    int64_t now = store_now();
+
+    for (int done = 0; done < jobs; done += CHUNK) {
+        for (int i = 0; i < CHUNK; i++) {
+            snprintf(ids[i], sizeof(ids[i]), "%08llx-%04llx-7000-8000-%012x",
+                     (unsigned long long)(now >> 16), (unsigned long long)(now & 0xffff), done + i);
+            items[i] = job_item(ids[i], "q");
+            items[i].fresh_id = fresh;
+            items[i].at_ms = at_ms;
+        }
+        assert_ok(jobq__store_push(store, items, CHUNK));
+    }
+}
+
+/* Jobs of one instant in pages: each is shown once, and a page costs what it shows, wherever it
+ * stands. */
+static void check_pages(jobq_listing l, int jobs)
+{
+    jobq_batch page = {0};
+    char cursor[200], last[40] = "";
+    int seen = 0;
+
+    tell("config resetstat");
+    do {
+        jobq__batch_reset(&page);
+        l.out = &page;
+        assert_ok(jobq__store_list(store, &l));
+        for (const jobq_record *r = page.first; r; r = r->next) {
+            int order = strcmp(r->id.p, last);
+
+            assert_true(!*last || (l.state == DEAD ? order < 0 : order > 0));
+            snprintf(last, sizeof(last), "%s", (const char *)r->id.p);
+            seen++;
+        }
+        if (l.next.p) {
+            memcpy(cursor, l.next.p, l.next.n);
+            l.after = jobq__slice(cursor, l.next.n);
+        }
+    } while (l.next.p);
+    jobq__batch_free(&page);
+    assert_int_equal(seen, jobs);
+    assert_true(calls_of("hget") <= 2 * jobs);
+}
+
+static void test_pages_of_one_instant(void **state)
+{
+    enum { JOBS = 3000 };
+    jobq_listing l = {.queue = TEXT("q"), .limit = 50, .state = DELAYED};
+
+    (void)state;
+    push_many(JOBS, false, store_now() + 1000000);
+    check_pages(l, JOBS);
+    pass_time(1000000, 1000000);
+    tell("rename '{%s:q}:delayed' '{%s:q}:dead'", prefix, prefix);
+    l.state = DEAD;
+    check_pages(l, JOBS);
+}
+
+/* rule B5: a push with a UUIDv7 that its caller made looks for it among a bounded number of jobs,
+ * however many wait. */
+static void test_b5_searches_are_bounded(void **state)
+{
+    char id[40] = "";
+    int64_t now = store_now();
+    jobq_push item = job_item(id, "q");
+
+    (void)state;
+    push_many(10000, true, 0);
+    snprintf(id, sizeof(id), "%08llx-%04llx-7000-8000-ffffffffffff",
+             (unsigned long long)(now >> 16), (unsigned long long)(now & 0xffff));
+    item.id = TEXT(id);
+    tell("config resetstat");
+    assert_int_equal(push_item(&item), 0);
+    assert_true(calls_of("xrange") <= 4);
+    assert_int_equal(push_item(&item), JOBQ_EEXISTS);
+}
+
 /* ---- ids made by the library ----------------------------------------------------------------- */
 
 /* Jobs whose id was made for the push are in no index: found by the time in it (rule B5). */
@@ -566,6 +789,7 @@ int main(void)
         cmocka_unit_test(test_b091_scripts_are_loaded_again),
         cmocka_unit_test(test_k2_cut_when_idle),
         cmocka_unit_test(test_refusals_are_fatal),
+        cmocka_unit_test(test_missing_rights_are_named),
         cmocka_unit_test(test_unix_socket),
         cmocka_unit_test(test_k2_sentinel),
         cmocka_unit_test(test_p2_tls),
@@ -574,6 +798,11 @@ int main(void)
         cmocka_unit_test(test_only_its_own_keys),
         cmocka_unit_test(test_b031_foreign_entries),
         cmocka_unit_test(test_b054_lost_records),
+        cmocka_unit_test(test_b054_lost_lists),
+        cmocka_unit_test(test_b054_lost_list_of_many),
+        cmocka_unit_test(test_c5_deleted_entries_hide_none),
+        cmocka_unit_test(test_pages_of_one_instant),
+        cmocka_unit_test(test_b5_searches_are_bounded),
         cmocka_unit_test(test_b5_fresh_ids_are_found),
         cmocka_unit_test(test_memory_of_a_waiting_job),
     };

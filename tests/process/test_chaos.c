@@ -204,6 +204,7 @@ static void settle(field *f)
 typedef struct {
     char id[37];
     bool begun, hit;
+    int crew, pid;
 } event;
 
 static int by_id(const void *a, const void *b)
@@ -234,6 +235,8 @@ static event *read_ledgers(const field *f, int *n_out)
         while (in && n < MOST_JOBS * 4 &&
                fscanf(in, "%15s %15s %36s %d", what, name, all[n].id, &pid) == 4) {
             all[n].begun = strcmp(what, "begin") == 0;
+            all[n].crew = i;
+            all[n].pid = pid;
             all[n++].hit = was_hit(f, pid);
         }
         if (in)
@@ -242,6 +245,22 @@ static event *read_ledgers(const field *f, int *n_out)
     qsort(all, (size_t)n, sizeof(*all), by_id);
     *n_out = n;
     return all;
+}
+
+/* Who began a job that two in peace began, and what those workers had to say about their leases. */
+static void show_doubled(field *f, const event *first, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const crew *c = &f->crews[first[i].crew];
+        char line[400];
+
+        print_message("%s %s %d (lease %g s, fate %d)%s\n", first[i].begun ? "begin" : "end",
+                      first[i].id, first[i].pid, c->lease, c->fate, first[i].hit ? ", hit" : "");
+        snprintf(line, sizeof(line), "grep -a -e error: -e '%s' '%s' | tail -20 >&2", first[i].id,
+                 c->pool.output);
+        if (system(line) != 0)
+            print_message("  it said nothing of that\n");
+    }
 }
 
 static void count_by_id(field *f)
@@ -260,9 +279,11 @@ static void count_by_id(field *f)
         jobs++;
         again += begun > 1;
         lost += ended == 0;
-        if (in_peace > 1 && ++doubled < 5)
+        if (in_peace > 1 && ++doubled < 5) {
             print_message("%s was begun %d times, %d of them by workers in peace\n", all[i].id,
                           begun, in_peace);
+            show_doubled(f, &all[i], next - i);
+        }
     }
     free(all);
     print_message("%d jobs, %d begun again; hit: %d children or dispatchers, %d masters, %d "

@@ -117,7 +117,7 @@ static void test_clock_behind(void **state)
     check_wrong_worker(s, &s->behind);
 }
 
-/* Rule C10: neither takes from the other what runs longer than a lease. */
+/* Rule C10, case B127: neither takes from the other what runs longer than a lease. */
 static void test_leases_between_clocks(void **state)
 {
     site *s = *state;
@@ -133,7 +133,7 @@ static void test_leases_between_clocks(void **state)
     assert_int_equal(both(s, "begin nap"), 2);
 }
 
-/* Rules A1, B9, N3: a producer with a wrong clock, which its ids carry. */
+/* Rules A1, B9, N3, case B127: a producer with a wrong clock, which its ids carry. */
 static void test_wrong_producer(void **state)
 {
     site *s = *state;

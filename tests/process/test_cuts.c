@@ -117,14 +117,14 @@ static bool is_outage(int rc)
     return rc == JOBQ_EIO || rc == JOBQ_ECONNECT || rc == JOBQ_ETIMEOUT;
 }
 
-/* An answer that was lost, or a clear failure; retryable, and never about jobs. */
+/* A clear failure, which may be tried again, or an answer that was lost, after which nothing may be
+ * sent again blindly (rule B5); never about jobs. */
 static void check_failure(int rc)
 {
     if (!is_outage(rc) && rc != JOBQ_EUNKNOWN)
         fail_msg("%s: %s", jobq_error_word(rc), jobq_error_message(jobq_error_last()));
     assert_int_equal(jobq_error_code(jobq_error_last()), rc);
-    if (rc != JOBQ_EUNKNOWN)
-        assert_true(jobq_error_is_retryable(jobq_error_last()));
+    assert_int_equal(jobq_error_is_retryable(jobq_error_last()), rc != JOBQ_EUNKNOWN);
     assert_null(strchr(jobq_error_message(jobq_error_last()), '\n'));
 }
 
@@ -183,7 +183,7 @@ static int push_numbered(bench *b, int k)
     return rc;
 }
 
-/* Rule B5: stored, not stored, or unknown; never the wrong one of them. */
+/* Rule B5, case B045: stored, not stored, or unknown; never the wrong one of them. */
 static void test_b5_push_cut(void **state)
 {
     bench *b = *state;
@@ -576,10 +576,15 @@ static void test_k2_idle_connection_reset(void **state)
     }
 }
 
+/* Answers that come in slow pieces are put together; with the usual deadline, for several trips
+ * through such a network on a busy machine may take longer than half a second. */
 static void test_k2_slow_network(void **state)
 {
     bench *b = *state;
+    const char *dsn = proxy_dsn(b->proxy, server_dsn(b->server), server_port(b->server));
 
+    jobq__store_free(b->via);
+    b->via = open_store(dsn);
     furnish(b);
     proxy_delay(b->proxy, TO_SERVER, 20);
     proxy_delay(b->proxy, TO_CLIENT, 20);

@@ -136,7 +136,7 @@ static int say_timeout(const mysql_store *store)
                                       "mysql: no connection within %lld ms",
                                       (long long)store->config->connect_timeout_ms);
     if (store->in_doubt && store->doubtful)
-        return jobq__error_set_driver(JOBQ_EUNKNOWN, JOBQ__RETRYABLE, "mysql", 0,
+        return jobq__error_set_driver(JOBQ_EUNKNOWN, 0, "mysql", 0,
                                       "mysql: the server did not answer in time: it may have "
                                       "been stored or not");
     return jobq__error_set_driver(JOBQ_ETIMEOUT, JOBQ__RETRYABLE, "mysql", 0,
@@ -153,7 +153,7 @@ int jobq__mysql_fail(mysql_store *store, unsigned int number, const char *text)
     if (store->timed_out)
         return say_timeout(store);
     if ((m.effect & LOST) && store->in_doubt && store->doubtful)
-        return jobq__error_set_driver(JOBQ_EUNKNOWN, JOBQ__RETRYABLE, "mysql", number,
+        return jobq__error_set_driver(JOBQ_EUNKNOWN, 0, "mysql", number,
                                       "mysql: the answer was lost (%s): it may have been stored "
                                       "or not",
                                       text);

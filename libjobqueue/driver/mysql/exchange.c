@@ -355,8 +355,12 @@ static int exchange(mysql_store *store, void *payload)
         e->careful = true;
         rc = settle_and_reserve(store, e, &state);
     }
-    if (rc == 0 && look_at && !state.any_ready)
+    if (rc != 0)
+        return rc;
+    if (look_at && !state.any_ready)
         x->exhausted = true;
+    if (wants)
+        rc = jobq__mysql_weigh(store, x, x->out && x->out->count > e->count, &state);
     if (rc == 0)
         answer_due(x, &state);
     return rc;

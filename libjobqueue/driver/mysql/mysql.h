@@ -101,8 +101,9 @@ typedef struct {
     bool suspect;          /* drop the connection when the call ends */
     bool transient;        /* the last failure goes away by doing it again: deadlock, lock wait */
     bool in_transaction;
-    bool in_doubt; /* if the connection breaks now, the write may have happened */
-    bool doubtful; /* the operation says JOBQ_EUNKNOWN then */
+    bool in_doubt;  /* if the connection breaks now, the write may have happened */
+    bool doubtful;  /* the operation says JOBQ_EUNKNOWN then */
+    bool fruitless; /* the last claim got nothing although there is something: locked by others */
     mysql_queue queues[QUEUES_CACHED]; /* names that stand in jobqueue_queue */
     size_t queue_count;
     mysql_hint hints[HINTS];
@@ -183,7 +184,7 @@ int64_t jobq__mysql_last_id(const mysql_store *store,
                             const char *sql); /* of a statement just run */
 size_t jobq__mysql_copies(size_t n);          /* the size a list of n is filled up to */
 
-/* The rows stay until jobq__mysql_end. */
+/* The rows stay until jobq__mysql_end; NULL has none. */
 int jobq__mysql_select_call(mysql_store *store, const mysql_call *call, mysql_statement **rows_out);
 int jobq__mysql_select(mysql_store *store, const char *sql, const mysql_arg *args,
                        mysql_statement **rows_out);
@@ -264,6 +265,8 @@ int jobq__mysql_keep_worker(mysql_store *store, jobq_slice id, int64_t lease_ms,
                             mysql_state *state);
 int jobq__mysql_maintain(void *handle, jobq_maintenance *m);
 int jobq__mysql_wait(void *handle, const jobq_wait *w);
+/* wait.c: after a claim: was something passed by? `state` is what was known before it. */
+int jobq__mysql_weigh(mysql_store *store, jobq_exchange *x, bool got, const mysql_state *state);
 int jobq__mysql_find(void *handle, jobq_slice id, jobq_batch *out);
 int jobq__mysql_list(void *handle, jobq_listing *l);
 int jobq__mysql_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);

@@ -72,7 +72,8 @@ int jobq__mysql_apply_options(const mysql_store *store, MYSQL *db)
     failed |= mysql_options(db, MYSQL_OPT_CONNECT_ATTR_RESET, NULL);
     failed |= mysql_options4(db, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "jobqueue");
     /* Not for "localhost" alone: its socket is where the client library expects it. */
-    if (store->socket || config->port || !config->host.p || strcmp(config->host.p, "localhost"))
+    if (store->socket || config->port || !config->host.p ||
+        strcmp(config->host.p, "localhost") != 0)
         failed |= mysql_options(db, MYSQL_OPT_PROTOCOL, &protocol);
     if (store->tls) {
         failed |= mysql_ssl_set(db, config->key, config->cert, config->ca, NULL, NULL);

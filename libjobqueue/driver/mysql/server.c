@@ -2,7 +2,7 @@
  *
  * What kind of server is it, since when does it run, what time is it there.
  */
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "driver/mysql/mysql.h"
 #include "util/error.h"
@@ -14,11 +14,14 @@
 bool jobq__mysql_is_new_enough(const char *version)
 {
     const bool mariadb = strstr(version, "MariaDB") != NULL;
-    int major = 0, minor = 0;
+    long major, minor;
+    char *end;
 
     if (mariadb && strncmp(version, "5.5.5-", 6) == 0)
         version += 6;
-    if (sscanf(version, "%d.%d", &major, &minor) != 2)
+    major = strtol(version, &end, 10);
+    minor = *end == '.' ? strtol(end + 1, NULL, 10) : -1;
+    if (minor < 0)
         return false;
     return mariadb ? major > 10 || (major == 10 && minor >= 6) : major >= 8;
 }

@@ -170,12 +170,14 @@ static int check(mysql_store *store, const jobq_exchange *x, bool all, handouts 
     int rc = 0;
 
     h->rows = jobq__alloc(x->settle_count * sizeof(*h->rows));
-    if (!seqs || !h->rows)
-        rc = jobq__error_nomem();
-    for (size_t i = 0; i < x->settle_count && rc == 0; i++)
+    if (!seqs || !h->rows) {
+        jobq__free(seqs);
+        return jobq__error_nomem();
+    }
+    for (size_t i = 0; i < x->settle_count; i++)
         if (all || !is_any_simple(&x->settle[i]))
             seqs[n++] = number_arg((int64_t)x->settle[i].token.word[0]);
-    if (rc == 0 && n)
+    if (n)
         rc = jobq__mysql_select_list(store, CHECK, NULL, (mysql_list){seqs, n}, &rows);
     if (rc == 0 && n)
         rc = read_handouts(rows, h);

@@ -241,27 +241,30 @@ static const mysql_arg *argument(const mysql_call *call, uint32_t source)
     return &list->args[place < list->count ? place : list->count - 1];
 }
 
-static mysql_statement *execute(mysql_store *store, const mysql_call *call)
+static int execute(mysql_store *store, const mysql_call *call, mysql_statement **statement_out)
 {
     mysql_statement *s = use(store, call);
+    int rc;
 
     if (!s)
-        return NULL;
+        return jobq__error_code();
     memset(s->in, 0, s->params * sizeof(*s->in));
     for (size_t i = 0; i < s->params; i++)
         bind_arg(&s->in[i], argument(call, s->source[i]));
-    if (s->params && mysql_stmt_bind_param(s->stmt, s->in)) {
-        jobq__mysql_fail(store, mysql_stmt_errno(s->stmt), mysql_stmt_error(s->stmt));
-        return NULL;
-    }
-    return jobq__mysql_wire_execute(store, s->stmt) < 0 ? NULL : s;
+    if (s->params && mysql_stmt_bind_param(s->stmt, s->in))
+        return jobq__mysql_fail(store, mysql_stmt_errno(s->stmt), mysql_stmt_error(s->stmt));
+    rc = jobq__mysql_wire_execute(store, s->stmt);
+    if (rc == 0)
+        *statement_out = s;
+    return rc;
 }
 
 int64_t jobq__mysql_run_call(mysql_store *store, const mysql_call *call)
 {
-    mysql_statement *s = execute(store, call);
+    mysql_statement *s = NULL;
+    int rc = execute(store, call, &s);
 
-    return s ? (int64_t)mysql_stmt_affected_rows(s->stmt) : jobq__error_code();
+    return s ? (int64_t)mysql_stmt_affected_rows(s->stmt) : rc;
 }
 
 int64_t jobq__mysql_run(mysql_store *store, const char *sql, const mysql_arg *args)
@@ -292,11 +295,11 @@ int64_t jobq__mysql_last_id(const mysql_store *store, const char *sql)
 
 int jobq__mysql_select_call(mysql_store *store, const mysql_call *call, mysql_statement **rows_out)
 {
-    mysql_statement *s = execute(store, call);
-    int rc;
+    mysql_statement *s = NULL;
+    int rc = execute(store, call, &s);
 
     if (!s)
-        return jobq__error_code();
+        return rc;
     rc = jobq__mysql_wire_store(store, s->stmt);
     if (rc == 0)
         *rows_out = s;
@@ -322,7 +325,7 @@ int jobq__mysql_select_list(mysql_store *store, const char *sql, const mysql_arg
 
 bool jobq__mysql_next(mysql_statement *rows)
 {
-    int rc = mysql_stmt_fetch(rows->stmt);
+    int rc = rows ? mysql_stmt_fetch(rows->stmt) : MYSQL_NO_DATA;
 
     return rc == 0 || rc == MYSQL_DATA_TRUNCATED;
 }

@@ -164,7 +164,7 @@ static const char *text_of(pgsql_store *store, pgsql_statement which, const char
 /* The answer to what was sent and changes no job. */
 static int expect_good(pgsql_store *store)
 {
-    PGresult *res;
+    PGresult *res = NULL;
     int rc = collect(store, &res);
 
     if (rc < 0)
@@ -203,7 +203,7 @@ static bool send_call(pgsql_store *store, pgsql_statement which, const pgsql_par
 static int call_once(pgsql_store *store, pgsql_statement which, const pgsql_params *p, bool write,
                      bool last, PGresult **res_out)
 {
-    PGresult *res;
+    PGresult *res = NULL;
     int rc = store->pooled || store->prepared[which] ? 0 : prepare(store, which, p);
 
     if (rc < 0)

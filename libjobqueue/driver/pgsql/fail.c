@@ -89,14 +89,16 @@ int jobq__pgsql_refused(pgsql_store *store, const PGresult *res, bool unsure)
 
 int jobq__pgsql_broken(pgsql_store *store, bool unsure)
 {
+    const char *text = PQerrorMessage(store->conn); /* lines; the first one says it */
+
     store->suspect = true;
     if (unsure)
         return jobq__error_set_driver(JOBQ_EUNKNOWN, 0, "postgresql", 0,
                                       "postgresql: the connection ended before the answer came: "
                                       "whether it was done is unknown");
     return jobq__error_set_driver(JOBQ_EIO, JOBQ__RETRYABLE, "postgresql", 0,
-                                  "postgresql: the connection ended: %s",
-                                  PQerrorMessage(store->conn));
+                                  "postgresql: the connection ended: %.*s",
+                                  (int)strcspn(text, "\n"), text);
 }
 
 int jobq__pgsql_late(pgsql_store *store, bool unsure)

@@ -11,7 +11,7 @@
  * Behind a pooler: polling with growing gaps.
  */
 #include <poll.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "driver/pgsql/pgsql.h"
 #include "util/clock.h"
@@ -135,12 +135,11 @@ static int look(pgsql_store *store, waiting *v)
 
 static int listen(pgsql_store *store)
 {
-    char sql[96] = "LISTEN \"";
+    char sql[96];
 
     if (store->pooled || store->listening)
         return 0;
-    strcat(sql, store->channel);
-    strcat(sql, "\"");
+    snprintf(sql, sizeof(sql), "LISTEN \"%s\"", store->channel);
     store->deadline_us = jobq__clock_mono_us() + store->read_ms * 1000;
     store->listening = jobq__pgsql_command(store, sql) == 0;
     return store->listening ? 0 : jobq__error_code();

@@ -60,9 +60,9 @@ int jobq__redis_queues(void *handle, jobq_batch *out)
     int rc = jobq__redis_enter(store);
 
     rc = rc ? rc : jobq__redis_ask_queues(store, &names);
-    if (rc < 0 || names->count == 0)
+    if (rc != 0 || names->count == 0)
         return rc;
-    qsort(names->item, names->count, sizeof(names->item[0]), compare_names);
+    qsort(names->item, names->count, sizeof(rds_value *), compare_names);
     for (size_t i = 0; i < names->count; i++) {
         jobq_record *r = jobq_batch_add(out);
 

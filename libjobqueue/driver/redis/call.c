@@ -12,6 +12,12 @@
 
 /* ---- what error replies mean ----------------------------------------------------------------- */
 
+/* NOPERM inside a script; it does not say which command or key. */
+#define NOT_ALLOWED "ERR The user executing the script can't"
+#define NEEDED                                                                                   \
+    " (an account needs +@read +@write +@scripting +@connection +@transaction +info +time, and " \
+    "its keys ~{PREFIX*)"
+
 /* The first row that fits; a row with a blank is looked for anywhere in the text. */
 static const struct {
     const char *word;
@@ -32,6 +38,7 @@ static const struct {
     {"NOAUTH", JOBQ_ECONF, JOBQ__FATAL, true},
     {"WRONGPASS", JOBQ_ECONF, JOBQ__FATAL, true},
     {"NOPERM", JOBQ_ECONF, JOBQ__FATAL, true},
+    {NOT_ALLOWED, JOBQ_ECONF, JOBQ__FATAL, true},
     {"MOVED", JOBQ_ECONF, JOBQ__FATAL, true},
     {"ASK", JOBQ_ECONF, JOBQ__FATAL, true},
     {"CROSSSLOT", JOBQ_ECONF, JOBQ__FATAL, true},
@@ -59,14 +66,18 @@ static bool fits(const char *text, const char *word)
 int jobq__redis_refused(rds_store *store, const rds_value *value)
 {
     const char *text = value->type == RDS_ERROR ? value->p : "an answer that makes no sense";
+    const char *where = strstr(text, " script: "); /* Redis 7: its hash and a line of it */
+    int n = where ? (int)(where - text) : (int)strlen(text);
     size_t i = 0;
+    bool rights;
 
     while (!fits(text, refusals[i].word))
         i++;
+    rights = fits(text, "NOPERM") || fits(text, NOT_ALLOWED);
     if (refusals[i].reconnect)
         jobq__redis_drop(store);
-    return jobq__error_set_driver(refusals[i].code, refusals[i].flags, "redis", 0, "redis: %s",
-                                  text);
+    return jobq__error_set_driver(refusals[i].code, refusals[i].flags, "redis", 0, "redis: %.*s%s",
+                                  n, text, rights ? NEEDED : "");
 }
 
 int jobq__redis_nonsense(rds_store *store)
@@ -117,7 +128,7 @@ static int broke(rds_store *store, int rc, int kind)
     jobq__error_restore(&cause);
     if (kind != RDS_WRITES || !sent || rc == JOBQ_ENOMEM)
         return rc;
-    return jobq__error_set_driver(JOBQ_EUNKNOWN, JOBQ__RETRYABLE, "redis", cause.native,
+    return jobq__error_set_driver(JOBQ_EUNKNOWN, 0, "redis", cause.native,
                                   "%s (it may have been done or not)", cause.message);
 }
 
@@ -144,16 +155,19 @@ static void load_all(rds_link *link)
     }
 }
 
-/* Loads the scripts and sends again those commands that lacked theirs: they did nothing. */
+/* Loads the scripts and sends again those commands that lacked theirs: they did nothing. An account
+ * that may not load them hears that. */
 static int repeat(rds_store *store, rds_value **values, size_t n)
 {
     rds_link *link = &store->link;
     rds_value *answers[RDS_SCRIPTS];
     jobq__buf sent = link->out;
     size_t again = 0, *starts = jobq__arena_copy(&store->arena, link->starts, n * sizeof(*starts));
-    rds_value **second = jobq__arena_alloc(&store->arena, n * sizeof(*second));
-    int rc = starts && second ? 0 : jobq__error_nomem();
+    rds_value **second = jobq__arena_alloc(&store->arena, n * sizeof(rds_value *));
+    int rc = 0;
 
+    if (!starts || !second)
+        return jobq__error_nomem();
     memset(&link->out, 0, sizeof(link->out));
     jobq__redis_clear(link);
     load_all(link);
@@ -172,7 +186,7 @@ static int repeat(rds_store *store, rds_value **values, size_t n)
                                  jobq__clock_mono_ms() + store->config->read_timeout_ms);
     for (size_t i = 0, k = 0; i < n && rc == 0; i++)
         if (lacks_script(values[i]))
-            values[i] = second[k++];
+            values[i] = answers[0]->type == RDS_ERROR ? answers[0] : second[k++];
     return rc;
 }
 

@@ -193,10 +193,16 @@ static const char *line_of(const char *info, const char *name)
 
 static int read_version(const char *info)
 {
-    int part[3] = {0};
+    const char *p = line_of(info, "redis_version:");
+    long version = 0;
 
-    sscanf(line_of(info, "redis_version:"), "%d.%d.%d", &part[0], &part[1], &part[2]);
-    return part[0] * 10000 + part[1] * 100 + part[2];
+    for (int i = 0; i < 3; i++) {
+        char *end;
+
+        version = version * 100 + strtol(p, &end, 10) % 1000;
+        p = *end == '.' ? end + 1 : end;
+    }
+    return (int)version;
 }
 
 /* An account that may not ask for it is believed. */
@@ -204,7 +210,7 @@ static int check_server(rds_store *store, const rds_value *info, const rds_value
 {
     rds_walk walk = {time, 0};
     int version;
-    int64_t seconds, uptime = 0, micros = 0;
+    int64_t seconds, uptime, micros;
 
     if (info->type != RDS_TEXT)
         return info->type == RDS_ERROR && strncmp(info->p, "NOPERM", 6) == 0
@@ -219,8 +225,8 @@ static int check_server(rds_store *store, const rds_value *info, const rds_value
         return refuse("the server is part of a Redis Cluster, which is not supported");
     if (strncmp(line_of(info->p, "redis_mode:"), "sentinel", 8) == 0)
         return refuse("the server is a Sentinel: name the master itself");
-    sscanf(line_of(info->p, "uptime_in_seconds:"), "%" SCNd64, &uptime);
-    sscanf(line_of(info->p, "server_time_usec:"), "%" SCNd64, &micros);
+    uptime = strtoll(line_of(info->p, "uptime_in_seconds:"), NULL, 10);
+    micros = strtoll(line_of(info->p, "server_time_usec:"), NULL, 10);
     seconds = micros ? micros / 1000000 : jobq__redis_int(&walk); /* of one reading with uptime */
     store->started_at_ms = (seconds - uptime) * 1000;
     return 0;

@@ -170,7 +170,7 @@ static int exchange(rds_reservation *r, size_t scripts, rds_settling *settling)
 {
     jobq_exchange *x = r->x;
     bool wants = x->want > 0 && x->queue_count > 0, native = wants && use_native(r);
-    rds_value **values = jobq__arena_alloc(&r->store->arena, (scripts + 2) * sizeof(*values));
+    rds_value **values = jobq__arena_alloc(&r->store->arena, (scripts + 2) * sizeof(rds_value *));
     int rc;
 
     r->used = jobq__arena_alloc(&r->store->arena, (x->queue_count + 1) * sizeof(*r->used));

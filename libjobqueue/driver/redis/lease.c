@@ -186,7 +186,7 @@ int jobq__redis_workers(void *handle, jobq_batch *out)
     rc = jobq__redis_call(store, &value, RDS_READS);
     if (rc < 0 || value->count == 0)
         return rc;
-    qsort(value->item, value->count, sizeof(value->item[0]), compare_start);
+    qsort(value->item, value->count, sizeof(rds_value *), compare_start);
     for (size_t i = 0; i < value->count && rc == 0; i++)
         rc = read_worker(value->item[i], out);
     return rc;

@@ -95,6 +95,9 @@ static int read_shown(const rds_value *value, bool keys_only, jobq_batch *out, j
 
 /* ---- find ------------------------------------------------------------------------------------ */
 
+/* One search looks at so many entries: some 30 ms of the server when there is no such job. */
+enum { LOOKED_AT = 40000 };
+
 int jobq__redis_find(void *handle, jobq_slice id, jobq_batch *out)
 {
     rds_store *store = handle;
@@ -104,9 +107,10 @@ int jobq__redis_find(void *handle, jobq_slice id, jobq_batch *out)
 
     if (rc < 0)
         return rc;
-    jobq__redis_script(store, RDS_SCRIPT_FIND, 2);
+    jobq__redis_script(store, RDS_SCRIPT_FIND, 3);
     jobq__redis_word(&store->link, id.p, id.n);
     jobq__redis_number(&store->link, jobq__redis_id_time(id));
+    jobq__redis_number(&store->link, LOOKED_AT);
     rc = jobq__redis_call(store, &value, RDS_READS);
     if (rc < 0)
         return rc;
@@ -176,7 +180,7 @@ static int read_page(rds_store *store, jobq_listing *l, const rds_value *page, p
     at->ended = true;
     for (size_t i = 0; i < page->count && rc == 0; i++) {
         const rds_value *one = page->item[i];
-        jobq_slice cursor;
+        jobq_slice cursor = {0};
 
         if (one->type == RDS_TEXT) { /* it has looked at enough for one call */
             at->ended = false;
@@ -186,6 +190,8 @@ static int read_page(rds_store *store, jobq_listing *l, const rds_value *page, p
         } else {
             rc = read_shown(one, l->keys_only, l->out, &cursor);
             rc = rc ? rc : keep(store, &at->after, cursor);
+            if (rc < 0)
+                return rc;
             l->last = at->after;
             at->shown++;
         }

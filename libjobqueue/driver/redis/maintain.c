@@ -22,7 +22,7 @@ static int keep_list(rds_store *store, const rds_value *from, rds_value **to)
 
     if (!list)
         return jobq__error_nomem();
-    list->item = jobq__arena_alloc(&store->arena, (from->count + 1) * sizeof(*list->item));
+    list->item = jobq__arena_alloc(&store->arena, (from->count + 1) * sizeof(rds_value *));
     if (!list->item)
         return jobq__error_nomem();
     for (size_t i = 0; i < from->count; i++) {
@@ -142,14 +142,14 @@ static int run(rds_store *store, jobq_maintenance *m, const due_things *due)
 static int sweep(rds_store *store)
 {
     int64_t now_ms = jobq__clock_mono_ms();
-    rds_value *names, *kept, *value;
+    rds_value none = {.type = RDS_LIST}, *names, *kept = &none, *value;
     int rc;
 
     if (store->swept_ms && now_ms - store->swept_ms < SWEEP_EVERY_MS)
         return 0;
     rc = jobq__redis_ask_queues(store, &names);
     rc = rc ? rc : keep_list(store, names, &kept);
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     store->swept_ms = now_ms;
     if (kept->count == 0)
@@ -168,7 +168,8 @@ static int sweep(rds_store *store)
 int jobq__redis_maintain(void *handle, jobq_maintenance *m)
 {
     rds_store *store = handle;
-    due_things due;
+    rds_value none = {.type = RDS_LIST};
+    due_things due = {&none, &none};
     int rc = jobq__redis_enter(store);
 
     m->handled = 0;
@@ -176,7 +177,7 @@ int jobq__redis_maintain(void *handle, jobq_maintenance *m)
     if (rc == 0 && m->take_back)
         rc = sweep(store);
     rc = rc ? rc : ask_due(store, m, &due);
-    if (rc < 0 || due.queues->count + due.workers->count == 0)
+    if (rc != 0 || due.queues->count + due.workers->count == 0)
         return rc;
     rc = run(store, m, &due);
     rc = rc ? rc : ask_due(store, m, &due); /* when next */

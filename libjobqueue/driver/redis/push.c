@@ -37,6 +37,10 @@ int64_t jobq__redis_id_time(jobq_slice id)
     return ms;
 }
 
+/* A search looks at so many entries of the streams: it stands before every such push, so that what
+ * waits must not make it long. */
+enum { LOOKED_AT = 2000 };
+
 static bool needs_search(const jobq_push *item)
 {
     return !item->fresh_id && is_uuid7(item->id);
@@ -45,7 +49,7 @@ static bool needs_search(const jobq_push *item)
 /* A repeated push with the id of one whose answer was lost (rule B5). */
 static int search(rds_store *store, jobq_push *items, size_t n)
 {
-    rds_value **values = jobq__arena_alloc(&store->arena, n * sizeof(*values));
+    rds_value **values = jobq__arena_alloc(&store->arena, n * sizeof(rds_value *));
     size_t asked = 0;
     int rc;
 
@@ -54,9 +58,10 @@ static int search(rds_store *store, jobq_push *items, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (!needs_search(&items[i]))
             continue;
-        jobq__redis_script(store, RDS_SCRIPT_FIND, 2);
+        jobq__redis_script(store, RDS_SCRIPT_FIND, 3);
         jobq__redis_word(&store->link, items[i].id.p, items[i].id.n);
         jobq__redis_number(&store->link, jobq__redis_id_time(items[i].id));
+        jobq__redis_number(&store->link, LOOKED_AT);
         asked++;
     }
     rc = asked ? jobq__redis_round(store, values, asked, RDS_READS) : 0;
@@ -185,7 +190,7 @@ static void add_all(rds_store *store, const jobq_slice key, const jobq_push *ite
 static int push_plain(rds_store *store, const jobq_push *items, size_t n)
 {
     size_t commands = n > 1 ? n + 2 : 1;
-    rds_value **values = jobq__arena_alloc(&store->arena, commands * sizeof(*values));
+    rds_value **values = jobq__arena_alloc(&store->arena, commands * sizeof(rds_value *));
     const rds_value *last;
     jobq_slice key;
     int rc;

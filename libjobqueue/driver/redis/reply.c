@@ -58,7 +58,7 @@ static void *make_list(const redisReadTask *task, element_count n)
     if (n > ELEMENTS_MAX) /* no store of ours: the size is only claimed */
         return NULL;
     value->item =
-        jobq__arena_alloc(&((rds_link *)task->privdata)->arena, (size_t)n * sizeof(value->item[0]));
+        jobq__arena_alloc(&((rds_link *)task->privdata)->arena, (size_t)n * sizeof(rds_value *));
     value->count = (size_t)n;
     return value->item ? value : fail(task);
 }

@@ -44,8 +44,9 @@ static int take(rds_reservation *r, size_t queue, const rds_stored *stored)
         return 0;
     }
     record = jobq_batch_add(x->out);
-    rc = record ? jobq__redis_read_job(stored, false, x->out, record, &token.flags)
-                : jobq__error_nomem();
+    if (!record)
+        return jobq__error_nomem();
+    rc = jobq__redis_read_job(stored, false, x->out, record, &token.flags);
     if (rc < 0)
         return rc;
     record->queue = jobq_batch_copy(x->out, x->queues[queue].p, x->queues[queue].n);
@@ -171,7 +172,7 @@ static void add_unread(rds_store *store, jobq_slice queue, const rds_token *t)
 
 static void send_unread(rds_store *store, size_t n)
 {
-    rds_value **values = jobq__arena_alloc(&store->arena, n * sizeof(*values));
+    rds_value **values = jobq__arena_alloc(&store->arena, n * sizeof(rds_value *));
     struct jobq_error cause;
 
     jobq__error_save(&cause);

@@ -94,7 +94,7 @@ static int dial_unix(const char *path, rds_link *link, int64_t deadline_ms)
         return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0,
                                       "redis: the path of the socket is too long (allowed: %zu)",
                                       sizeof(address.sun_path) - 1);
-    strcpy(address.sun_path, path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
     link->fd = connect_to(AF_UNIX, (const void *)&address, sizeof(address), deadline_ms);
     if (link->fd >= 0)
         return 0;

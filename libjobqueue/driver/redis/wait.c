@@ -212,7 +212,7 @@ static bool note_entries(rds_store *store, const jobq_wait *w, const rds_value *
         if (!row || row->priority < 0 || entries->count == 0 || entries->item[0]->count != 2 ||
             entries->item[0]->item[0]->type != RDS_TEXT || entries->item[0]->item[0]->n >= ENTRY)
             return false;
-        strcpy(row->last, entries->item[0]->item[0]->p);
+        memcpy(row->last, entries->item[0]->item[0]->p, entries->item[0]->item[0]->n + 1);
     }
     return true;
 }

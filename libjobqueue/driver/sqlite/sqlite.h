@@ -177,7 +177,7 @@ int jobq__sqlite_fail(sqlite_store *store, const char *doing);
 /* *key_out = 0: unknown. */
 int jobq__sqlite_queue_key(sqlite_store *store, jobq_slice name, bool add, int64_t *key_out);
 
-/* ---- stall.c: a lock that was held for long --------------------------------------------------- */
+/* ---- stall.c: a lock that was held for long -------------------------------------------------- */
 
 void jobq__sqlite_note_refused(sqlite_store *store, int64_t asked_us);
 int jobq__sqlite_note_begun(sqlite_store *store, int64_t asked_us); /* in the transaction */

@@ -10,12 +10,13 @@
 #include "util/clock.h"
 #include "util/error.h"
 
+/* SETTLE_US: after a stall, until all who waited have had the lock. Granted again only after
+ * SETTLE_AGAIN_US: on a disk that is always slow jobs must come back, too. */
 enum {
     STALL_US = 50000,       /* shorter than that is everyday life */
     RENEWALS_PER_LEASE = 3, /* rule C2; a shorter stall leaves time for the next renewal */
-    SETTLE_US = 200000,     /* after a stall, until all who waited have had the lock */
-    SETTLE_AGAIN_US =
-        1000000 /* not more often than that, or a busy disk would keep jobs for ever */
+    SETTLE_US = 200000,
+    SETTLE_AGAIN_US = 1000000
 };
 
 #define SPARE                                     \

@@ -69,6 +69,7 @@ CHANGE(empty_but_running, s->stop_when_empty = true; s->jobs_out = 1;
 CHANGE(empty_but_unsettled, s->stop_when_empty = true; s->unsettled = 1)
 CHANGE(empty_but_due, s->stop_when_empty = true; s->maintain_at_ms = NOW)
 CHANGE(empty_but_unread, s->stop_when_empty = true; s->store_empty = false)
+CHANGE(empty_but_locked, s->stop_when_empty = true; s->passed_by = true)
 CHANGE(empty_but_away, s->stop_when_empty = true; s->reserve_failures = 1;
        s->retry_at_ms = NOW + 500)
 CHANGE(empty_for_not_yet, s->stop_when_empty_for_ms = 3000; s->empty_since_ms = NOW - 2900)
@@ -159,6 +160,9 @@ static const step_case cases[] = {
      empty_but_due,
      {.maintain = true, .wait_store = true}},
     {"B151: not before the store was asked", empty_but_unread, {.exchange = true, .want = 2}},
+    {"rule C6: nor is one whose jobs somebody has locked",
+     empty_but_locked,
+     {.wait_store = true, .wait_ms = 8000}},
     {"B151: an unreadable store is not empty", empty_but_away, {.wait_ms = 500}},
     {"stop_when_empty_for: not yet", empty_for_not_yet, {.wait_store = true, .wait_ms = 100}},
     {"stop_when_empty_for: long enough",

@@ -32,7 +32,7 @@ if due > 0 then
 end
 for _, p in ipairs(priorities(q)) do
     local stream = q .. ':p' .. p
-    local pending = redis.pcall('XPENDING', stream, GROUP)
+    local pending = try('XPENDING', stream, GROUP)
     if not pending.err then
         local out = 0
         for _, one in ipairs(pending[4] or {}) do

@@ -15,22 +15,20 @@ end
 
 -- The next of a queue behind the cursor, in pages.
 local function walker(name)
-    local q, page, at, offset = base(name), {}, 1, 0
+    local q, page, at = base(name), {}, -1
+    local key = q .. ':dead'
+    local place = math.min(call('ZCOUNT', key, '-inf', top), last_at and rank_of(key, last_at, last_id) or math.huge)
     return function()
-        while true do
-            if at > #page then
-                page = call('ZREVRANGEBYSCORE', q .. ':dead', top, '-inf', 'WITHSCORES', 'LIMIT', offset, 100)
-                offset, at = offset + 100, 1
-                if #page == 0 then
-                    return nil
-                end
+        if at < 1 then
+            if place == 0 then
+                return nil
             end
-            local id, died = page[at], tonumber(page[at + 1])
-            at = at + 2
-            if not last_at or died < tonumber(last_at) or id < last_id then
-                return {id = id, died = died, name = name, q = q}
-            end
+            local from = math.max(place - 100, 0)
+            page, place = call('ZRANGE', key, from, place - 1, 'WITHSCORES'), from
+            at = #page - 1
         end
+        at = at - 2
+        return {id = page[at + 2], died = tonumber(page[at + 3]), name = name, q = q}
     end
 end
 
@@ -58,7 +56,8 @@ for _ = 1, 2000 do
     local best
     for i = 1, #heads do
         local one, top_one = heads[i][2], best and heads[best][2]
-        if one and (not best or one.died > top_one.died or (one.died == top_one.died and one.id > top_one.id)) then
+        if one and (not best or one.died > top_one.died or
+            (one.died == top_one.died and behind(one.id, top_one.id))) then
             best = i
         end
     end

@@ -9,7 +9,7 @@ for i = 1, #record, 2 do
         local q = base(name)
         for _, p in ipairs(priorities(q)) do
             local stream = q .. ':p' .. p
-            local pending = redis.pcall('XPENDING', stream, GROUP, '-', '+', 10000, 'w' .. ARGV[1])
+            local pending = try('XPENDING', stream, GROUP, '-', '+', 10000, 'w' .. ARGV[1])
             for k = 1, #pending do
                 local entry, count = pending[k][1], pending[k][4]
                 local j, s = entry_at(stream, entry)

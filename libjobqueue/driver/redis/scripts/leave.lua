@@ -8,7 +8,7 @@ for i = 1, #record, 2 do
         local q = base(record[i]:sub(3))
         for _, p in ipairs(priorities(q)) do
             local stream = q .. ':p' .. p
-            local one = redis.pcall('XPENDING', stream, GROUP, '-', '+', 1, consumer)
+            local one = try('XPENDING', stream, GROUP, '-', '+', 1, consumer)
             if one[1] then
                 return 0
             end

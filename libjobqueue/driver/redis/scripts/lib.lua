@@ -14,6 +14,17 @@ local G = KEYS[1]
 local GROUP, BACK, TAKEN = 'workers', 'back', 'taken'
 local ZEROS = string.rep('\0', 56)
 
+-- For a stream or group that may be missing, or a group that may exist: then the error is answered. Any other
+-- one, of an account's rights above all, ends the script: it must not look like an empty stream.
+local function try(...)
+    local answer = redis.pcall(...)
+    local said = answer.err
+    if said and not (said:find('NOGROUP') or said:find('BUSYGROUP') or said:find('no such key')) then
+        return call(...)
+    end
+    return answer
+end
+
 local function base(name)
     local safe = name:gsub('[%%{}:]', function(c) return string.format('%%%02X', c:byte()) end)
     return G:sub(1, -2) .. ':' .. safe .. '}'
@@ -37,6 +48,31 @@ end
 local function before(a, b)
     local a_ms, b_ms = millis(a), millis(b)
     return a_ms < b_ms or (a_ms == b_ms and tonumber(a:match('%d+$')) < tonumber(b:match('%d+$')))
+end
+
+-- Does text a stand behind b in a sorted set? By bytes; Lua's own comparison knows languages.
+local function behind(a, b)
+    for i = 1, math.min(#a, #b) do
+        local x, y = a:byte(i), b:byte(i)
+        if x ~= y then
+            return x > y
+        end
+    end
+    return #a > #b
+end
+
+-- How many members stand before a time and id, by halving: thousands may share a time.
+local function rank_of(key, at, id)
+    local low, high = call('ZCOUNT', key, '-inf', '(' .. at), call('ZCOUNT', key, '-inf', at)
+    while low < high do
+        local middle = math.floor((low + high) / 2)
+        if behind(id, call('ZRANGE', key, middle, middle)[1]) then
+            low = middle + 1
+        else
+            high = middle
+        end
+    end
+    return low
 end
 
 -- The parts j and s of an entry's fields; an entry that is not ours is all j.
@@ -116,7 +152,7 @@ local function ensure_stream(q, name, p)
     if used:find(p, 1, true) then
         return
     end
-    redis.pcall('XGROUP', 'CREATE', q .. ':p' .. p, GROUP, '0', 'MKSTREAM')
+    try('XGROUP', 'CREATE', q .. ':p' .. p, GROUP, '0', 'MKSTREAM')
     call('SET', q .. ':prios', used .. p)
     call('SADD', G .. ':queues', name)
     wake('q', name)

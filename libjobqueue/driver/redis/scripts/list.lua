@@ -17,7 +17,7 @@ end
 local function pending(rank, p, after)
     local stream, from = q .. ':p' .. p, after and '(' .. after or '-'
     while #shown < limit do
-        local page = redis.pcall('XPENDING', stream, GROUP, from, '+', 500)
+        local page = try('XPENDING', stream, GROUP, from, '+', 500)
         for i = 1, #page do
             local entry, consumer = page[i][1], page[i][2]
             local j, s
@@ -37,7 +37,7 @@ end
 
 local function undelivered(rank, p, after)
     local stream, from = q .. ':p' .. p, after
-    local group = redis.pcall('XINFO', 'GROUPS', stream)[1] or {}
+    local group = try('XINFO', 'GROUPS', stream)[1] or {}
     for i = 1, #group, 2 do
         if group[i] == 'last-delivered-id' then
             local delivered = group[i + 1]
@@ -55,23 +55,21 @@ local function undelivered(rank, p, after)
     end
 end
 
--- Jobs at rest by their time, behind a time and id; `keep` says which. KEY: "time.id".
+-- Jobs at rest by their time, later than `from` (nil: all), behind a time and id; `keep` says which. KEY: "time.id".
 local function resting(set, rank, section, keep, from, to, after)
+    local key = q .. set
     local at, id = (after or ''):match('^(%d+)%.(.*)$')
-    local offset, low = 0, at and tonumber(at) or from
-    while #shown < limit do
-        local page = call('ZRANGEBYSCORE', q .. set, low, to, 'WITHSCORES', 'LIMIT', offset, 500)
+    local place = math.max(from and call('ZCOUNT', key, '-inf', from) or 0, at and rank_of(key, at, id .. '\0') or 0)
+    local over = call('ZCOUNT', key, '-inf', to)
+    while #shown < limit and place < over do
+        local page = call('ZRANGE', key, place, math.min(place + 500, over) - 1, 'WITHSCORES')
         for i = 1, #page, 2 do
-            local r = call('HGET', q .. ':rest', page[i])
-            local behind = not at or tonumber(page[i + 1]) > tonumber(at) or page[i] > id
-            if r and behind and #shown < limit and keep(r) then
+            local r = #shown < limit and call('HGET', q .. ':rest', page[i])
+            if r and keep(r) then
                 show_rest(rank .. '.' .. section .. '.' .. page[i + 1] .. '.' .. page[i], name, q, page[i], r)
             end
         end
-        if #page < 1000 then
-            return
-        end
-        offset = offset + 500
+        place = place + 500
     end
 end
 
@@ -94,7 +92,7 @@ local function ready()
             end
             resting(':delayed', rank, 2, function(r)
                 return r:byte(98) == p
-            end, '-inf', now, from == 2 and behind or nil)
+            end, nil, now, from == 2 and behind or nil)
         end
     end
 end
@@ -109,7 +107,7 @@ local function reserved()
         head.entry = nil
         while not head.entry do
             if not head.page[head.at] then
-                head.page, head.at = redis.pcall('XPENDING', q .. ':p' .. head.p, GROUP, head.from, '+', 200), 1
+                head.page, head.at = try('XPENDING', q .. ':p' .. head.p, GROUP, head.from, '+', 200), 1
                 if #head.page == 0 then
                     return
                 end
@@ -155,10 +153,10 @@ end
 if wanted == 0 then
     ready()
 elseif wanted == 1 then
-    resting(':delayed', 0, 0, all, '(' .. now, '+inf', last)
+    resting(':delayed', 0, 0, all, now, '+inf', last)
 elseif wanted == 2 then
     reserved()
 else
-    resting(':done', 0, 0, all, '-inf', '+inf', last)
+    resting(':done', 0, 0, all, nil, '+inf', last)
 end
 return shown

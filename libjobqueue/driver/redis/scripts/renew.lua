@@ -12,7 +12,7 @@ for i = 1, #record, 2 do
     if record[i]:sub(1, 2) == 'q:' then
         local q = base(record[i]:sub(3))
         for _, p in ipairs(priorities(q)) do
-            local pending = redis.pcall('XPENDING', q .. ':p' .. p, GROUP)
+            local pending = try('XPENDING', q .. ':p' .. p, GROUP)
             for _, one in ipairs(pending[4] or {}) do
                 held = held + (one[1] == consumer and one[2] or 0)
             end

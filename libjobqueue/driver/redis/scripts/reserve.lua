@@ -32,11 +32,12 @@ local function keep_record(k)
     if call('HEXISTS', key, 'q:' .. ARGV[7 + 2 * k]) == 0 then
         begin_writes()
         call('HSET', key, 'q:' .. ARGV[7 + 2 * k], ARGV[8 + 2 * k])
+        call('SADD', G .. ':queues', ARGV[7 + 2 * k])
     end
 end
 
 local function has_new(stream)
-    local pending = redis.pcall('XPENDING', stream, GROUP)
+    local pending = try('XPENDING', stream, GROUP)
     return not pending.err and call('XLEN', stream) > pending[1]
 end
 
@@ -60,10 +61,10 @@ end
 -- What was given back and taken back, as it stood.
 local function claim(k, p)
     local stream = bases[k] .. ':p' .. p
-    local back = redis.pcall('XPENDING', stream, GROUP, '-', '+', left, BACK)
+    local back = try('XPENDING', stream, GROUP, '-', '+', left, BACK)
     if back.err then -- somebody has removed the stream
         begin_writes()
-        redis.pcall('XGROUP', 'CREATE', stream, GROUP, '0', 'MKSTREAM')
+        try('XGROUP', 'CREATE', stream, GROUP, '0', 'MKSTREAM')
         return
     end
     local taken = want_taken > 0 and call('XPENDING', stream, GROUP, '-', '+', math.min(left, want_taken), TAKEN)

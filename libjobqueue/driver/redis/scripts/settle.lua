@@ -13,7 +13,7 @@ local gone, plans, traces, ids, given_back = {}, {}, {}, {}, false
 local function owned(stream, low, high, n)
     local mine, from = {}, low
     while true do
-        local page = redis.pcall('XPENDING', stream, GROUP, from, high, n + 100, consumer)
+        local page = try('XPENDING', stream, GROUP, from, high, n + 100, consumer)
         if page.err then
             return mine
         end

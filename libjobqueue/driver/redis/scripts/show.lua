@@ -59,7 +59,7 @@ local function show_place(name, id, place)
     local stream = q .. ':p' .. p
     local j, s = entry_at(stream, entry)
     if j then
-        local pending = redis.pcall('XPENDING', stream, GROUP, entry, entry, 1)[1]
+        local pending = try('XPENDING', stream, GROUP, entry, entry, 1)[1]
         show_entry('', name, q, tonumber(p), entry, pending and pending[4] or 0, pending and pending[2] or '', j, s)
     end
 end

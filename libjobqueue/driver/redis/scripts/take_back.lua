@@ -17,6 +17,7 @@ begin_writes()
 local function judge(q, hash, p, entry, count)
     local stream, field = q .. ':p' .. p, p .. ':' .. entry
     local j, s = entry_at(stream, entry)
+    handled = handled + 1
     if not j then
         call('XACK', stream, GROUP, entry)
         return
@@ -39,7 +40,6 @@ local function judge(q, hash, p, entry, count)
     end
     call('XCLAIM', stream, GROUP, TAKEN, 0, entry, 'JUSTID')
     call('HSET', q .. ':taken', field, struct.pack('<i8i8', crashes, losses))
-    handled = handled + 1
 end
 
 local record = call('HGETALL', key)
@@ -49,14 +49,12 @@ for i = 1, #record, 2 do
         local q = base(name)
         for _, p in ipairs(priorities(q)) do
             local stream = q .. ':p' .. p
-            local pending = redis.pcall('XPENDING', stream, GROUP, '-', '+', limit - handled + 1, consumer)
-            for k = 1, #pending do
-                if handled < limit then
-                    judge(q, record[i + 1], p, pending[k][1], pending[k][4])
-                else
-                    more = true
-                end
+            local room = limit - handled
+            local pending = try('XPENDING', stream, GROUP, '-', '+', room + 1, consumer)
+            for k = 1, math.min(#pending, room) do
+                judge(q, record[i + 1], p, pending[k][1], pending[k][4])
             end
+            more = more or #pending > room
             if not pending.err then
                 streams[#streams + 1] = stream
             end

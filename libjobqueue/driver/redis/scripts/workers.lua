@@ -6,7 +6,7 @@ local live = call('ZRANGEBYSCORE', G .. ':alive', '(' .. clock(), '+inf', 'WITHS
 for _, name in ipairs(call('SMEMBERS', G .. ':queues')) do
     local q = base(name)
     for _, p in ipairs(priorities(q)) do
-        local pending = redis.pcall('XPENDING', q .. ':p' .. p, GROUP)
+        local pending = try('XPENDING', q .. ':p' .. p, GROUP)
         for _, one in ipairs(pending[4] or {}) do
             held[one[1]] = (held[one[1]] or 0) + one[2]
         end

@@ -93,11 +93,11 @@ enum {
 typedef struct {
     jobq_lease_token token;
     jobq_slice id, queue;
-    uint8_t op, reason;
     int64_t delay_ms, keep_ms;
     jobq_counters counters; /* BACK, DEAD: the new values (deliveries is ignored) */
     jobq_slice error;       /* replaces the last error; absent = keep what is there */
     jobq_slice history;     /* appended, the last 10 are kept; absent = none */
+    uint8_t op, reason;
     /* answer: 0, JOBQ_ELEASE (nothing changed), JOBQ_EINVAL (the store refused a value) */
     int result;
 } jobq_settlement;
@@ -113,6 +113,7 @@ typedef struct {
     size_t want_taken_back; /* ... of which at most so many taken back from expired workers */
     size_t want_bytes;      /* stop reserving after so many body bytes (at least one job) */
     jobq_batch *out;        /* reserved jobs are added here, best first */
+    bool ask_passed_by;     /* `passed_by` is wanted even if it takes one more look */
     /* answers */
     int64_t now_ms;      /* store clock */
     int64_t next_due_ms; /* store clock: when maintain has something to do, 0 = nothing known */
@@ -120,6 +121,9 @@ typedef struct {
     /* when it is known: nothing ready was left behind those reserved (spares the caller one more
      * look) */
     bool exhausted;
+    /* none was reserved though some are ready: somebody has them locked (rule C6: the queue is not
+     * empty) */
+    bool passed_by;
 } jobq_exchange;
 
 /* ---- the worker's lease ---------------------------------------------------------------------- */
