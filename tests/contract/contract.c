@@ -172,7 +172,7 @@ static void test_b6_unique_key(void **state)
     assert_int_equal(push_item(&second), 0);
 }
 
-/* rule B6: death frees the key; a replay is refused while somebody else holds it. */
+/* rule B6, case B120: death frees the key; a replay is refused while somebody else holds it. */
 static void test_b6_unique_key_and_death(void **state)
 {
     jobq_push first = job_item("first", "q"), second = job_item("second", "q"),

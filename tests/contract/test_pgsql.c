@@ -229,7 +229,8 @@ static void test_b8_header_is_the_librarys(void **state)
     assert_int_equal(settle_op("w", r, JOBQ_OP_DONE), 0);
 }
 
-/* rule B8, cases B039, B121: rolled back = never existed; a held key is an answer, the transaction goes on. */
+/* rule B8, cases B039, B121: rolled back = never existed; a held key is an answer, the transaction
+ * goes on. */
 static void test_b8_transactions(void **state)
 {
     PGconn *client;
@@ -628,6 +629,40 @@ static void test_k2_terminated_in_the_middle(void **state)
 }
 
 /* rule K2: a call that was given up hands out nothing once the next one has been asked. */
+/* Rule C6: what a foreign transaction has locked does not make the queue look empty. */
+static void test_c6_locked_is_not_empty(void **state)
+{
+    const jobq_slice queue = TEXT("q");
+    jobq_exchange x = {.worker = TEXT("w"),
+                       .lease_ms = 30000,
+                       .queues = &queue,
+                       .queue_count = 1,
+                       .want = 5,
+                       .ask_passed_by = true,
+                       .out = &got};
+    const jobq_wait w = {
+        .queues = &queue, .queue_count = 1, .timeout_ms = 9000, .poll_ms = 200, .wake_fd = -1};
+    const int64_t began_ms = jobq__clock_mono_ms();
+    PGconn *client;
+
+    (void)state;
+    push_job("a", "q");
+    client = connect_client();
+    say(client, "BEGIN");
+    say(client, "SELECT * FROM ready FOR UPDATE");
+    for (int round = 0; round < 3; round++) {
+        assert_ok(jobq__store_exchange(store, &x));
+        assert_true(x.passed_by);
+        assert_false(x.exhausted);
+        assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
+    }
+    assert_true(jobq__clock_mono_ms() - began_ms < 8000);
+    PQfinish(client);
+    reserve_one("w", "q", "a");
+    assert_ok(jobq__store_exchange(store, &x));
+    assert_false(x.passed_by);
+}
+
 static void test_k2_given_up_call(void **state)
 {
     jobq_slice q = TEXT("q");
@@ -963,6 +998,7 @@ int main(void)
         cmocka_unit_test(test_refused_password),
         cmocka_unit_test(test_k2_terminated_while_idle),
         cmocka_unit_test(test_k2_terminated_in_the_middle),
+        cmocka_unit_test(test_c6_locked_is_not_empty),
         cmocka_unit_test(test_k2_given_up_call),
         cmocka_unit_test(test_b093_listens_again),
         cmocka_unit_test(test_k3_read_only),

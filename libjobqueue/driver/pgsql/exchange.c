@@ -16,7 +16,10 @@
     "SELECT * FROM " \
     "@.exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
 
-enum { IDLE_LINGER_US = 1000000 };
+enum {
+    IDLE_LINGER_US = 1000000,
+    PASSED_BY_US = 200000 /* what was locked is looked at again after so long */
+};
 /* Columns of a job's row. */
 enum {
     C_META,
@@ -334,8 +337,25 @@ static int read_answer(pgsql_store *store, const PGresult *res, jobq_exchange *x
     return rc ? rc : read_settled(&meta, x);
 }
 
+/* Rule C6: nothing came, though something is ready that a foreign transaction has locked. */
+static int ask_passed_by(pgsql_store *store, jobq_exchange *x, size_t queues,
+                         const jobq_record *last)
+{
+    int rc = 0;
+
+    if (!x->ask_passed_by || queues == 0 || x->out->last != last)
+        return 0;
+    rc = jobq__pgsql_is_any_ready(store, x->queues, queues, &x->passed_by);
+    if (rc == 0 && x->passed_by) {
+        x->exhausted = false;
+        store->empty_due_us = jobq__clock_mono_us() + PASSED_BY_US; /* the next wait's end */
+    }
+    return rc;
+}
+
 static int exchange(pgsql_store *store, jobq_exchange *x)
 {
+    const jobq_record *last = x->out ? x->out->last : NULL;
     size_t queues = x->want > 0 ? x->queue_count : 0;
     int64_t nonce = (int64_t)(jobq__rng_u64() >> 2);
     pgsql_params p = {0};
@@ -357,7 +377,7 @@ static int exchange(pgsql_store *store, jobq_exchange *x)
         store->idle_until_us = 0;
     rc = read_answer(store, res, x, queues, nonce);
     PQclear(res);
-    return rc;
+    return rc ? rc : ask_passed_by(store, x, queues, last);
 }
 
 /* A failed call hands out nothing: what was read into the batch is taken off again. */

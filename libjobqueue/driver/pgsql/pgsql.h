@@ -206,6 +206,9 @@ extern const char jobq__pgsql_tables[], jobq__pgsql_functions[], jobq__pgsql_exc
 
 /* ---- floors.c -------------------------------------------------------------------------------- */
 
+/* Is a job ready in one of these queues, whoever has it locked? */
+int jobq__pgsql_is_any_ready(pgsql_store *store, const jobq_slice *queues, size_t count,
+                             bool *ready_out);
 /* Appends the parameter: what is known of the queues' fronts; null when nothing is. */
 void jobq__pgsql_put_fronts(pgsql_store *store, pgsql_params *p, const jobq_slice *queues,
                             size_t n);

@@ -131,6 +131,30 @@ static int look(pgsql_store *store, waiting *v)
     return ready;
 }
 
+/* From the start of each line and whatever is locked; registers nobody. */
+int jobq__pgsql_is_any_ready(pgsql_store *store, const jobq_slice *queues, size_t count,
+                             bool *ready_out)
+{
+    pgsql_params p = {0};
+    PGresult *res;
+    int rc;
+
+    jobq__pgsql_array(&p, PG_TEXT, count);
+    for (size_t i = 0; i < count; i++)
+        jobq__pgsql_put_slice(&p, queues[i]);
+    jobq__pgsql_end(&p);
+    jobq__pgsql_null(&p, PG_INT8_ARRAY);
+    jobq__pgsql_null(&p, PG_INT8);
+    jobq__pgsql_int(&p, 0);
+    jobq__pgsql_int(&p, 0);
+    rc = jobq__pgsql_run(store, ST_LOOK, LOOK, &p, false, &res);
+    if (rc < 0)
+        return rc;
+    *ready_out = jobq__pgsql_get(res, 0, 1) != 0;
+    PQclear(res);
+    return 0;
+}
+
 /* ---- notifications --------------------------------------------------------------------------- */
 
 static int listen(pgsql_store *store)
