@@ -712,6 +712,50 @@ static void test_c7_wakes_at_once(void **state)
     assert_true(median_latency_us(true) < 20000);
 }
 
+/* Beyond what a disk or a busy machine may put between the write and the moment it is seen. */
+static ssize_t slow_write(int fd, const void *bytes, size_t n)
+{
+    const ssize_t done = write(fd, bytes, n);
+
+    usleep(60000);
+    return done;
+}
+
+static ssize_t slow_pwrite(int fd, const void *bytes, size_t n, off_t at)
+{
+    const ssize_t done = pwrite(fd, bytes, n, at);
+
+    usleep(60000);
+    return done;
+}
+
+/* rule C7: another program's commit that becomes visible long after its last write is noticed. */
+static void test_c7_slow_commit(void **state)
+{
+    jobq_slice q = TEXT("q");
+    jobq_wait w = {
+        .queues = &q, .queue_count = 1, .timeout_ms = 15000, .poll_ms = 1000, .wake_fd = -1};
+    pid_t pid;
+
+    (void)state;
+    push_job("warm", "q");
+    settle_op("w", reserve_one("w", "q", "warm"), JOBQ_OP_DONE);
+    pid = fork();
+    if (pid == 0) {
+        sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+        vfs->xSetSystemCall(vfs, "write", (sqlite3_syscall_ptr)slow_write);
+        vfs->xSetSystemCall(vfs, "pwrite", (sqlite3_syscall_ptr)slow_pwrite);
+        vfs->xSetSystemCall(vfs, "pwrite64", (sqlite3_syscall_ptr)slow_pwrite);
+        usleep(200000); /* the waiter is asleep */
+        execute(foreign_push);
+        _exit(0);
+    }
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
+    reserve_one("w", "q", NULL);
+    reap(&pid, 1);
+}
+
 int main(void)
 {
     static const contract_driver sqlite = {
@@ -741,6 +785,7 @@ int main(void)
         cmocka_unit_test(test_k3_read_only),
         cmocka_unit_test(test_b099_fork_with_open_handle),
         cmocka_unit_test(test_c7_wakes_at_once),
+        cmocka_unit_test(test_c7_slow_commit),
     };
 
     return contract_main(&sqlite, own, sizeof(own) / sizeof(own[0]));

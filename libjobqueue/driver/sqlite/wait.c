@@ -6,8 +6,8 @@
  * look at once.
  *
  * change: IN_MODIFY on the WAL. Somebody, perhaps another program, writes; the commit is visible
- * only a little later, so look again and again with growing gaps. Also the folder: the file was
- * replaced or is gone.
+ * only later, when it is on the disk or that process has its next turn. So look again and again
+ * with growing gaps. Also the folder: the file was replaced or is gone.
  *
  * Looks that found nothing make the next ones rarer, so that the traffic of other queues costs
  * little. Where inotify cannot be had, polling with growing gaps.
@@ -32,6 +32,8 @@ enum { SAFETY_US = 30 * 1000000, QUIET_US = 50000, FAR_MS = 1000000000 };
 /* After a foreign write: microseconds from it at which to look. */
 static const int64_t look_again_us[] = {200, 500, 1000, 2000, 5000, 10000};
 enum { LOOKS = sizeof(look_again_us) / sizeof(look_again_us[0]) };
+/* After these the gap is as long as the write is ago, at most the first; until the second. */
+enum { LATE_GAP_US = 1000000, LATE_US = 10000000 };
 
 /* ---- a look ---------------------------------------------------------------------------------- */
 
@@ -134,7 +136,7 @@ typedef struct {
     int64_t due_us;  /* when the next delayed job is due */
     int64_t look_us; /* the next look by plan */
     int64_t last_look_us;
-    int64_t changed_us; /* begin of the schedule after a foreign write */
+    int64_t changed_us; /* begin of the schedule after a foreign write, 0 = none */
     int step;           /* in look_again_us; LOOKS = at its end */
     bool scheduled;     /* look_us is of the schedule: change_fd is not asked meanwhile */
     int fruitless;      /* looks in a row, close to each other, that found nothing */
@@ -166,6 +168,18 @@ static int64_t gap_us(const waiting *v)
     return v->fruitless <= 8 ? 0 : v->fruitless <= 40 ? 1000 : 5000;
 }
 
+/* A commit that is slow to become visible makes no more signs. */
+static int64_t late_gap_us(const waiting *v, int64_t now_us)
+{
+    const int64_t ago_us = now_us - v->changed_us;
+
+    if (v->changed_us == 0 || ago_us >= LATE_US)
+        return SAFETY_US;
+    return ago_us < look_again_us[LOOKS - 1] ? look_again_us[LOOKS - 1]
+           : ago_us < LATE_GAP_US            ? ago_us
+                                             : LATE_GAP_US;
+}
+
 static void plan_next(const sqlite_store *store, waiting *v)
 {
     int64_t now_us = jobq__clock_mono_us();
@@ -179,7 +193,7 @@ static void plan_next(const sqlite_store *store, waiting *v)
         v->look_us = v->changed_us + look_again_us[v->step++];
         return;
     }
-    v->look_us = now_us + SAFETY_US;
+    v->look_us = now_us + late_gap_us(v, now_us);
 }
 
 /* While the gap since the last look lasts the ring is not asked. */
@@ -292,6 +306,7 @@ int jobq__sqlite_wait(void *handle, const jobq_wait *w)
 {
     sqlite_store *store = handle;
     waiting v = {.w = w, .end_us = INT64_MAX, .due_us = INT64_MAX, .step = LOOKS};
+    changes seen;
     int rc = jobq__sqlite_enter(store, false);
 
     if (rc < 0)
@@ -300,7 +315,10 @@ int jobq__sqlite_wait(void *handle, const jobq_wait *w)
         v.end_us = jobq__clock_mono_us() + (w->timeout_ms < FAR_MS ? w->timeout_ms : FAR_MS) * 1000;
     watch(store);
     drain(store, store->ring_fd);
-    if (drain(store, store->change_fd).replaced)
+    seen = drain(store, store->change_fd);
+    if (seen.modified) /* mostly by ourselves, so without the first looks */
+        v.changed_us = jobq__clock_mono_us();
+    if (seen.replaced)
         rc = file_changed(store);
     return jobq__sqlite_leave(store, rc ? rc : wait_loop(store, &v));
 }
