@@ -116,8 +116,8 @@ static bool read_stream(jobq__collector *c, jobq__stream *s)
 
 /* ---- the dispatcher's turn ------------------------------------------------------------------- */
 
-/* What stands in the children's pipes now goes before what the dispatcher has just sent. */
-static void note_owed(jobq__collector *c)
+/* Which of the children's pipes have something now? False: cannot be said. */
+static bool look_at_children(jobq__collector *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         jobq__stream *s = &c->streams[i];
@@ -125,7 +125,13 @@ static void note_owed(jobq__collector *c)
         c->looks[i] = (struct pollfd){.fd = s->slot < 0 ? -1 : s->fd, .events = POLLIN};
         s->running = running_of(c, s);
     }
-    if (poll(c->looks, c->count, 0) < 0)
+    return poll(c->looks, c->count, 0) >= 0;
+}
+
+/* What stands in the children's pipes now goes before what the dispatcher has just sent. */
+static void note_owed(jobq__collector *c)
+{
+    if (!look_at_children(c))
         return;
     for (size_t i = 0; i < c->count; i++) {
         int n = 0;
@@ -137,6 +143,20 @@ static void note_owed(jobq__collector *c)
         else if (ioctl(c->looks[i].fd, FIONREAD, &n) == 0)
             c->streams[i].owed = (size_t)n;
     }
+}
+
+/* The same goes for text without an end that came together with the dispatcher's line. */
+static void settle_partials(jobq__collector *c)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < c->count; i++)
+        any = any || (c->streams[i].fd >= 0 && c->streams[i].lines.partial.n > 0);
+    if (!any || !look_at_children(c))
+        return;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->looks[i].fd >= 0 && !(c->looks[i].revents & POLLIN))
+            settle(c, &c->streams[i]);
 }
 
 static bool is_owed(const jobq__collector *c)
@@ -159,6 +179,7 @@ static void pass_held(jobq__collector *c, int64_t now_ms)
 
     if (!c->holds || is_owed(c))
         return;
+    settle_partials(c);
     for (size_t i = 0; i < c->count; i++) {
         jobq__stream *s = &c->streams[i];
 

@@ -163,18 +163,44 @@ static void test_d7_two_streams(void **state)
     free(out);
 }
 
+static void check_tail_order(pool *p, const char *id)
+{
+    char *text = pool_output(p);
+
+    assert_true(position(text, "said %s\n", id) < position(text, "tail %s\n", id));
+    assert_true(position(text, "tail %s\n", id) < position(text, "Processed: says %s", id));
+    free(text);
+}
+
 /* Text left in stdio's buffer, and a last line without its end. */
 static void test_g4_before_its_line(void **state)
 {
     pool *p = *state;
-    char id[129], *text;
+    char id[129];
 
     strcpy(id, pool_push(p, "says", 0, NULL));
     assert_int_equal(pool_run(p, "stop_when_empty=1"), 0);
-    text = pool_output(p);
-    assert_true(position(text, "said %s\n", id) < position(text, "tail %s\n", id));
-    assert_true(position(text, "tail %s\n", id) < position(text, "Processed: says %s", id));
-    free(text);
+    check_tail_order(p, id);
+}
+
+/* The same on a machine so busy that both come to the main process at once. */
+static void test_g4_before_its_line_late(void **state)
+{
+    pool *p = *state;
+    char id[129];
+
+    pool_push(p, "says", 0, NULL);
+    pool_start(p, "processes=1");
+    wait_until(pool_said(p, "Processed: says"), 20);
+    pool_signal(p, SIGSTOP);
+    strcpy(id, pool_push(p, "says", 0, NULL));
+    wait_until(pool_stat(p, JOBQ_STAT_BACKLOG) == 0, 20);
+    usleep(100000); /* the dispatcher has said so, too */
+    pool_signal(p, SIGCONT);
+    wait_until(pool_said(p, id), 20);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 30), 0);
+    check_tail_order(p, id);
 }
 
 /* Case B149: an idle child's line without an end does not wait for the child's end. */
@@ -558,6 +584,7 @@ int main(void)
         TEST(test_d7_whole_lines),
         TEST(test_d7_two_streams),
         TEST(test_g4_before_its_line),
+        TEST(test_g4_before_its_line_late),
         TEST(test_b149_tail_of_idle_child),
         TEST(test_d7_long_and_binary),
         TEST(test_d7_replaced),
