@@ -16,10 +16,7 @@
     "SELECT * FROM " \
     "@.exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
 
-enum {
-    IDLE_LINGER_US = 1000000,
-    PASSED_BY_US = 200000 /* what was locked is looked at again after so long */
-};
+enum { IDLE_LINGER_US = 1000000 };
 /* Columns of a job's row. */
 enum {
     C_META,
@@ -341,15 +338,13 @@ static int read_answer(pgsql_store *store, const PGresult *res, jobq_exchange *x
 static int ask_passed_by(pgsql_store *store, jobq_exchange *x, size_t queues,
                          const jobq_record *last)
 {
-    int rc = 0;
+    int rc;
 
     if (!x->ask_passed_by || queues == 0 || x->out->last != last)
         return 0;
     rc = jobq__pgsql_is_any_ready(store, x->queues, queues, &x->passed_by);
-    if (rc == 0 && x->passed_by) {
+    if (x->passed_by)
         x->exhausted = false;
-        store->empty_due_us = jobq__clock_mono_us() + PASSED_BY_US; /* the next wait's end */
-    }
     return rc;
 }
 

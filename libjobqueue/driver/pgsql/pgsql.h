@@ -110,7 +110,10 @@ typedef struct pgsql_store {
     /* the last exchange found these queues empty: until we are told otherwise they are */
     int64_t empty_us; /* monotonic, 0 = not known */
     int64_t empty_hash, empty_due_us;
-    int futile; /* times we were told and others had taken it */
+    int futile;          /* times we were told and others had taken it */
+    bool look_answered;  /* the last wait ended because a look found something ... */
+    bool vain;           /* ... and the exchange then got nothing of it */
+    int64_t vain_gap_ms; /* how long the next such wait pauses */
 } pgsql_store;
 
 extern const jobq_driver jobq__pgsql_driver;

@@ -58,8 +58,12 @@ void jobq__pgsql_note_exchange(pgsql_store *store, const jobq_exchange *x, size_
 {
     int64_t now_us = jobq__clock_mono_us();
 
-    if (got > 0)
+    if (got > 0) {
         store->futile = 0;
+        store->vain_gap_ms = 0;
+    }
+    store->vain = store->look_answered && got == 0;
+    store->look_answered = false;
     store->empty_us = 0;
     if (!x->exhausted || store->idle_until_us == 0)
         return;
@@ -277,12 +281,30 @@ static bool trust_exchange(pgsql_store *store, waiting *v)
     return true;
 }
 
+static const int answers[] = {[ROUND_WOKEN] = JOBQ_WAIT_WOKEN,
+                              [ROUND_END] = JOBQ_WAIT_TIMEOUT,
+                              [ROUND_JOBS] = JOBQ_WAIT_JOBS};
+
+/* The look found something ready. When it did so before and the exchange then got nothing, somebody
+ * has it locked: it is tried again after a while, without spinning. */
+static int answer_look(pgsql_store *store, waiting *v)
+{
+    int rc = ROUND_JOBS;
+
+    store->look_answered = true;
+    if (store->vain) {
+        v->due_us =
+            jobq__clock_mono_us() + jobq__poll_gap(&store->vain_gap_ms, v->w->poll_ms) * 1000;
+        v->look_us = INT64_MAX;
+        do
+            rc = wait_round(store, v);
+        while (rc == ROUND_AGAIN || rc == ROUND_LOOK);
+    }
+    return rc < 0 ? rc : answers[rc];
+}
+
 static int wait_loop(pgsql_store *store, waiting *v)
 {
-    static const int answers[] = {[ROUND_WOKEN] = JOBQ_WAIT_WOKEN,
-                                  [ROUND_END] = JOBQ_WAIT_TIMEOUT,
-                                  [ROUND_JOBS] = JOBQ_WAIT_JOBS};
-
     bool known = trust_exchange(store, v);
 
     for (;;) {
@@ -290,7 +312,8 @@ static int wait_loop(pgsql_store *store, waiting *v)
 
         known = false;
         if (rc != 0)
-            return rc < 0 ? rc : JOBQ_WAIT_JOBS;
+            return rc < 0 ? rc : answer_look(store, v);
+        store->vain = false; /* what comes from now on is new */
         plan_next(store, v);
         do
             rc = wait_round(store, v);
