@@ -73,6 +73,9 @@ void expect_ids(const char *ids);            /* of `got`, in order: "a b c" */
 jobq_maintenance maintain_all(void);         /* limit 1000, take back, loss cap 10 */
 const jobq_record *find_job(const char *id); /* NULL: not found */
 jobq_counts count_jobs(const char *queue);
+/* The item with a JSON body (ready), "later" (delayed), "held" (reserved by worker-1) and "dead"
+ * (reason 1). */
+void store_one_of_each(jobq_push *json);
 /* rule N6: the words of jobqueue_jobs.reason are those of core/retry.h, and a number without a word
  * stays a number. count_shown: how many rows of the view the condition fits. */
 void expect_reason_words(int64_t (*count_shown)(const char *where));

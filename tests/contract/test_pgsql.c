@@ -132,27 +132,19 @@ static int64_t count_shown(const char *where)
 /* rule N6. */
 static void test_n6_view(void **state)
 {
-    jobq_push json = job_item("json", "mail"), later = job_item("later", "mail");
-    jobq_settlement s;
+    jobq_push json = job_item("json", "mail");
 
     (void)state;
-    json.header = TEXT("\1j");
     json.body = TEXT("{\"a\":1}");
-    later.delay_ms = 100000;
-    later.unique = TEXT("k\xc3\xa4y");
-    push_item(&json);
-    push_item(&later);
-    push_job("held", "r");
-    reserve_one("worker-1", "r", "held");
-    push_job("dead", "d");
-    s = settlement(reserve_one("w", "d", "dead"), JOBQ_OP_DEAD);
-    s.reason = 1;
-    settle_with("w", &s);
-    assert_int_equal(count_shown("id = 'json' AND state = 'ready' AND queue = 'mail' AND "
-                                 "payload->'a' = '1' AND enqueued_at > now() - interval '1 day'"),
-                     1);
+    json.unique = TEXT("k\xc3\xa4y");
+    store_one_of_each(&json);
+    assert_int_equal(
+        count_shown(
+            "id = 'json' AND state = 'ready' AND queue = 'mail' AND "
+            "payload->'a' = '1' AND unique_key = 'k\xc3\xa4y' AND enqueued_at > now() - interval '1 day'"),
+        1);
     assert_int_equal(count_shown("id = 'later' AND state = 'delayed' AND "
-                                 "payload = '\"626f6479\"' AND unique_key = 'k\xc3\xa4y'"),
+                                 "payload = '\"626f6479\"'"),
                      1);
     assert_int_equal(
         count_shown("state = 'reserved' AND reserved_by = 'worker-1' AND deliveries = 1"), 1);

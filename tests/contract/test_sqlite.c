@@ -190,23 +190,11 @@ static int64_t count_shown(const char *where)
 /* rule N6. */
 static void test_n6_view(void **state)
 {
-    jobq_push json = job_item("json", "mail"), later = job_item("later", "mail");
+    jobq_push json = job_item("json", "mail");
 
     (void)state;
-    json.header = TEXT("\1j");
     json.body = TEXT("{\"a\":1}");
-    later.delay_ms = 100000;
-    push_item(&json);
-    push_item(&later);
-    push_job("held", "r");
-    reserve_one("worker-1", "r", "held");
-    push_job("dead", "d");
-    {
-        jobq_settlement s = settlement(reserve_one("w", "d", "dead"), JOBQ_OP_DEAD);
-
-        s.reason = 1;
-        settle_with("w", &s);
-    }
+    store_one_of_each(&json);
     assert_int_equal(count_shown("id='json' AND state='ready' AND queue='mail' "
                                  "AND json_extract(payload, '$.a')=1 "
                                  "AND enqueued_at LIKE '20__-__-__ __:__:__%'"),

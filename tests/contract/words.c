@@ -210,3 +210,21 @@ void expect_reason_words(int64_t (*count_shown)(const char *where))
         assert_int_equal(word[0] != '\0', reason > 0 && reason <= reasons);
     }
 }
+
+/* rule N6: what people look for in a view. */
+void store_one_of_each(jobq_push *json)
+{
+    jobq_push later = job_item("later", "mail");
+    jobq_settlement s;
+
+    json->header = TEXT("\1j");
+    later.delay_ms = 100000;
+    push_item(json);
+    push_item(&later);
+    push_job("held", "r");
+    reserve_one("worker-1", "r", "held");
+    push_job("dead", "d");
+    s = settlement(reserve_one("w", "d", "dead"), JOBQ_OP_DEAD);
+    s.reason = 1;
+    assert_int_equal(settle_with("w", &s), 0);
+}

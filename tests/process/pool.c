@@ -603,6 +603,21 @@ void pool_close(pool *p)
     p->queue = NULL;
 }
 
+int pool_set_up(void **state)
+{
+    static pool p;
+
+    pool_open(&p);
+    *state = &p;
+    return 0;
+}
+
+int pool_tear_down(void **state)
+{
+    pool_close(*state);
+    return 0;
+}
+
 static void add_body(jobq_message *m, size_t n)
 {
     char *p = malloc(n);

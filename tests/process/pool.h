@@ -38,6 +38,9 @@ void pool_open(pool *p);
 void pool_open_at(pool *p, const char *dsn, const char *worker_dsn);
 /* Kills what is left of the worker and closes the store. */
 void pool_close(pool *p);
+/* For cmocka: *state is a pool of SQLite. */
+int pool_set_up(void **state);
+int pool_tear_down(void **state);
 
 /* Pushes a job; options as text: "timeout=0.5 tries=1". The id is borrowed until the next push.
  * Names:

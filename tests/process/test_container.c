@@ -9,21 +9,6 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-static int set_up(void **state)
-{
-    static pool p;
-
-    pool_open(&p);
-    *state = &p;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    pool_close(*state);
-    return 0;
-}
-
 /* ---- process 1 ------------------------------------------------------------------------------- */
 
 static bool may_unshare(void)
@@ -183,7 +168,7 @@ static void test_b056_buried(void **state)
     assert_true(pool_said(p, "for good (crashed): killed by signal 9"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_set_up, pool_tear_down)
 
 int main(void)
 {

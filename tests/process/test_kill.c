@@ -18,12 +18,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    pool_close(*state);
-    return 0;
-}
-
 /* Rule C5: the running one is a crash, its neighbours run elsewhere, uncounted. */
 static void test_child_killed(void **state)
 {
@@ -318,7 +312,7 @@ static void test_slow_listener(void **state)
     assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 10);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pool_tear_down)
 
 int main(void)
 {

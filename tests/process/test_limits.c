@@ -6,21 +6,6 @@
 
 #include "util/clock.h"
 
-static int set_up(void **state)
-{
-    static pool p;
-
-    pool_open(&p);
-    *state = &p;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    pool_close(*state);
-    return 0;
-}
-
 /* The exception comes at T, also out of a sleep: SIGURG ends it. */
 static void test_soft(void **state)
 {
@@ -116,7 +101,7 @@ static void test_all_overrun(void **state)
     assert_int_equal(pool_ledger(p, "begin"), 200);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_set_up, pool_tear_down)
 
 int main(void)
 {

@@ -7,21 +7,6 @@
 
 #include <sqlite3.h>
 
-static int set_up(void **state)
-{
-    static pool p;
-
-    pool_open(&p);
-    *state = &p;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    pool_close(*state);
-    return 0;
-}
-
 static sqlite3 *lock_store(const pool *p)
 {
     sqlite3 *db = NULL;
@@ -262,7 +247,7 @@ static void test_pause_gives_back(void **state)
     assert_int_equal(pool_ledger(p, "end nap"), 200);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, pool_set_up, pool_tear_down)
 
 int main(void)
 {

@@ -12,21 +12,6 @@
 #include "util/clock.h"
 #include "worker/lines.h"
 
-static int set_up(void **state)
-{
-    static pool p;
-
-    pool_open(&p);
-    *state = &p;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    pool_close(*state);
-    return 0;
-}
-
 /* ---- reading what was printed ---------------------------------------------------------------- */
 
 static int count(const char *text, const char *part)
@@ -574,7 +559,7 @@ static void test_d7_longest_line(void **state)
         }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_set_up, pool_tear_down)
 
 int main(void)
 {

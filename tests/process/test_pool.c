@@ -8,21 +8,6 @@
 
 #include "util/clock.h"
 
-static int set_up(void **state)
-{
-    static pool p;
-
-    pool_open(&p);
-    *state = &p;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    pool_close(*state);
-    return 0;
-}
-
 static void test_every_job_once(void **state)
 {
     pool *p = *state;
@@ -289,7 +274,7 @@ static void test_output_function_refused(void **state)
     jobq_conf_free(conf);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_set_up, pool_tear_down)
 
 int main(void)
 {

@@ -9,21 +9,6 @@
 #include "util/clock.h"
 #include "worker/worker.h"
 
-static int set_up(void **state)
-{
-    static pool p;
-
-    pool_open(&p);
-    *state = &p;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    pool_close(*state);
-    return 0;
-}
-
 static void start_idle(pool *p, const char *options)
 {
     pid_t children[8];
@@ -247,7 +232,7 @@ static void test_forked_by_handler(void **state)
     jobq__signals_restore();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_set_up, pool_tear_down)
 
 int main(void)
 {
