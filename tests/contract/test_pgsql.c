@@ -138,11 +138,10 @@ static void test_n6_view(void **state)
     json.body = TEXT("{\"a\":1}");
     json.unique = TEXT("k\xc3\xa4y");
     store_one_of_each(&json);
-    assert_int_equal(
-        count_shown(
-            "id = 'json' AND state = 'ready' AND queue = 'mail' AND "
-            "payload->'a' = '1' AND unique_key = 'k\xc3\xa4y' AND enqueued_at > now() - interval '1 day'"),
-        1);
+    assert_int_equal(count_shown("id = 'json' AND state = 'ready' AND queue = 'mail' AND "
+                                 "payload->'a' = '1' AND unique_key = 'k\xc3\xa4y' AND "
+                                 "enqueued_at > now() - interval '1 day'"),
+                     1);
     assert_int_equal(count_shown("id = 'later' AND state = 'delayed' AND "
                                  "payload = '\"626f6479\"'"),
                      1);

@@ -340,7 +340,7 @@ static int ask_passed_by(pgsql_store *store, jobq_exchange *x, size_t queues,
 {
     int rc;
 
-    if (!x->ask_passed_by || queues == 0 || x->out->last != last)
+    if (!x->ask_passed_by || queues == 0 || !x->out || x->out->last != last)
         return 0;
     rc = jobq__pgsql_is_any_ready(store, x->queues, queues, &x->passed_by);
     if (x->passed_by)
