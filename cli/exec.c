@@ -5,6 +5,7 @@
 #include "exec.h"
 
 #include <errno.h>
+#include <jobqueue/console.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +141,7 @@ int exec_work(void *payload, const char *source, const char *dsn, const char *co
 
     (void)payload;
     if (rc == 0) {
+        jobq_console_loaded(program.path, strlen(program.path));
         rc = jobq_queue_new(dsn, NULL, &queue);
         if (rc >= 0) {
             rc = run_worker(queue, &program, queues, count, over);

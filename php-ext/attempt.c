@@ -144,6 +144,11 @@ static bool conclude(php_jobq_attempt *a, php_jobq_outcome outcome, int status)
     return false;
 }
 
+bool php_jobq_attempt_conclude(php_jobq_attempt *a, php_jobq_outcome outcome, int status)
+{
+    return conclude(a, outcome, status);
+}
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void decode_body(void *argument)
@@ -230,7 +235,6 @@ static void handler_body(void *argument)
 static void run_handler(php_jobq_attempt *a)
 {
     int status = 0;
-    end(a, JOBQ_ENDED_DONE, -1);
     php_jobq_job_make(&a->object, a->job, PHP_JOBQ_HANDLER, &a->payload);
     Z_TRY_ADDREF(a->payload); /* one for the object, one for the call */
     php_jobq_outcome outcome = fire(a, "job.processing", NULL, true, &status);
@@ -399,26 +403,38 @@ static void restore_time_limit(zend_long seconds)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+void php_jobq_attempt_begin(php_jobq_attempt *a, php_jobq_worker *worker, jobq_job *job)
+{
+    *a = (php_jobq_attempt){.worker = worker, .job = job, .outer = JQG(attempt)};
+    a->output_level = php_output_get_level();
+    a->time_limit = EG(timeout_seconds);
+    end(a, JOBQ_ENDED_DONE, -1);
+    JQG(attempt) = a;
+}
+
+php_jobq_outcome php_jobq_attempt_finish(php_jobq_attempt *a)
+{
+    release(a);
+    restore_time_limit(a->time_limit);
+    php_jobq_folder_restore(a);
+    php_jobq_output_reopen();
+    JQG(attempt) = a->outer;
+    settle(a);
+    fflush(stdout);
+    return a->exited ? PHP_JOBQ_EXITED : PHP_JOBQ_RETURNED;
+}
+
 php_jobq_outcome php_jobq_attempt_run(php_jobq_worker *worker, jobq_job *job)
 {
-    php_jobq_attempt a = {.worker = worker, .job = job, .delay_ms = -1, .outer = JQG(attempt)};
-    const zend_long time_limit = EG(timeout_seconds);
-    a.output_level = php_output_get_level();
-    JQG(attempt) = &a;
+    php_jobq_attempt a;
+    php_jobq_attempt_begin(&a, worker, job);
     if (decode(&a) && find(&a)) {
         run_handler(&a);
         seal(&a);
         fire_end(&a);
         run_cleanups(&a);
     }
-    release(&a);
-    restore_time_limit(time_limit);
-    php_jobq_folder_restore(&a);
-    php_jobq_output_reopen();
-    JQG(attempt) = a.outer;
-    settle(&a);
-    fflush(stdout);
-    return a.exited ? PHP_JOBQ_EXITED : PHP_JOBQ_RETURNED;
+    return php_jobq_attempt_finish(&a);
 }
 
 void php_jobq_attempt_interrupt(php_jobq_attempt *a)

@@ -168,6 +168,7 @@ zend_result php_jobq_conf_all(jobq_conf *conf, HashTable *options)
     return SUCCESS;
 }
 
+/* What is above zero never becomes zero, which would mean "off" or "for ever". */
 zend_result php_jobq_seconds(double seconds, const char *what, int64_t *ms_out)
 {
     if (!(seconds >= 0) || seconds > 1e12) {
@@ -175,6 +176,8 @@ zend_result php_jobq_seconds(double seconds, const char *what, int64_t *ms_out)
         return FAILURE;
     }
     *ms_out = (int64_t)(seconds * 1000.0 + 0.5);
+    if (*ms_out == 0 && seconds > 0)
+        *ms_out = 1;
     return SUCCESS;
 }
 

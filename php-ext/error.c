@@ -158,6 +158,12 @@ void php_jobq_throw_not_found(zval *ids, const char *fmt, ...)
     zend_update_property(php_jobq_ce_not_found, EG(exception), "ids", sizeof("ids") - 1, ids);
 }
 
+void php_jobq_throw_duplicate(const char *id, const char *fmt, ...)
+{
+    THROW(php_jobq_ce_duplicate, jobq_error_word(JOBQ_EEXISTS));
+    zend_update_property_string(php_jobq_ce_duplicate, EG(exception), "id", sizeof("id") - 1, id);
+}
+
 static void throw_word(zend_class_entry *ce, const char *word, const char *fmt, ...)
 {
     THROW(ce, word);
@@ -169,7 +175,9 @@ void php_jobq_throw_interrupt(int kind, jobq_job *job)
         throw_word(php_jobq_ce_timeout, "timed_out", "the job is over its time limit of %g s",
                    (double)jobq_job_get(job, JOBQ_JOB_TIMEOUT_MS) / 1000.0);
     } else if (kind == JOBQ_INTERRUPT_STOP) {
-        throw_word(php_jobq_ce_stop, "stopped", "the worker stops and cannot wait for the job");
+        throw_word(php_jobq_ce_stop, "stopped",
+                   jobq_job_is_cancelled(job) ? "the job is cancelled"
+                                              : "the worker stops and cannot wait for the job");
     }
 }
 

@@ -25,8 +25,9 @@ ZEND_BEGIN_MODULE_GLOBALS(jobqueue)
 php_jobq_attempt *attempt; /* being run now, NULL outside */
 jobq_reader *reader;       /* for decoding; runs no user code, so one is enough */
 struct php_jobq_queue *queues;
-bool running;       /* a worker runs: one at a time in a process */
-HashTable *as_jobs; /* class name -> what its #[AsJob] says */
+bool running;        /* a worker runs: one at a time in a process */
+HashTable *as_jobs;  /* class name -> what its #[AsJob] says */
+uint32_t files_told; /* of the included files, to `work --reload` */
 ZEND_END_MODULE_GLOBALS(jobqueue)
 ZEND_EXTERN_MODULE_GLOBALS(jobqueue)
 #define JQG(v) ZEND_MODULE_GLOBALS_ACCESSOR(jobqueue, v)
@@ -69,6 +70,7 @@ typedef struct {
     zend_string *name;
     zend_long version;
     zval callable;            /* a callable, or a string that is a class's or service's name */
+    zval failed;              /* the option: a callable, or undefined */
     zend_class_entry *as_job; /* rebuild its object from the payload, NULL otherwise */
 } php_jobq_handler;
 
@@ -120,6 +122,9 @@ void php_jobq_job_make(zval *out, jobq_job *job, int kind, zval *payload);
 /* Cuts the object off from a job that has ended. */
 void php_jobq_job_detach(php_jobq_job *job);
 void php_jobq_job_info_make(zval *out, const jobq_info *info);
+void php_jobq_job_info_make_bare(zval *out, const jobq_info *info); /* without its payload */
+/* A dead job's last error as an exception, null when it has none. */
+void php_jobq_recorded_make(zval *out, const jobq_info *info);
 void php_jobq_stats_make(zval *out, const char *name, size_t n, const int64_t *values);
 /* Borrows job and data (NULL: none). */
 void php_jobq_event_make(zval *out, const char *name, zval *job, const char *queue, size_t queue_n,
@@ -145,6 +150,8 @@ void php_jobq_throw_unsupported(const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(prin
 void php_jobq_throw_payload(zend_string *path, const char *fmt, ...)
     ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
 void php_jobq_throw_not_found(zval *ids, const char *fmt, ...) ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
+void php_jobq_throw_duplicate(const char *id, const char *fmt, ...)
+    ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
 void php_jobq_throw_interrupt(int kind, jobq_job *job);
 void php_jobq_throw_lease_lost(void);
 /* A usage error of one item among many: the pending exception, wrapped unless it is a
@@ -231,6 +238,10 @@ php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, con
                                size_t queue_n, const char *connection, zval *data, bool strict,
                                int *status_out);
 
+/* Asks the listeners of `looping`: *vetoed_out is set when one returned false. */
+php_jobq_outcome php_jobq_ask(zval *listeners, const char *name, const char *connection,
+                              bool *vetoed_out, int *status_out);
+
 /* ---- push.c ---------------------------------------------------------------------------------- */
 
 /* Makes a message of a name and payload or of a job object. */
@@ -288,7 +299,8 @@ struct php_jobq_attempt {
     int64_t delay_ms;
     zval exception; /* what came out of the handler, for listeners */
     int output_level;
-    char *folder; /* before its first chdir(), NULL: it has called none */
+    zend_long time_limit; /* PHP's own, before it */
+    char *folder;         /* before its first chdir(), NULL: it has called none */
     php_jobq_attempt *outer;
 };
 
@@ -306,6 +318,13 @@ void php_jobq_next_make(zval *out, php_jobq_attempt *a, uint32_t position, zval 
 
 /* Runs one job to its end and settles it. */
 php_jobq_outcome php_jobq_attempt_run(php_jobq_worker *worker, jobq_job *job);
+/* How a step of user code went: true: go on with the next one. */
+bool php_jobq_attempt_conclude(php_jobq_attempt *a, php_jobq_outcome outcome, int status);
+/* Sets an attempt up, and after its last step frees what it made and settles it. */
+void php_jobq_attempt_begin(php_jobq_attempt *a, php_jobq_worker *worker, jobq_job *job);
+php_jobq_outcome php_jobq_attempt_finish(php_jobq_attempt *a);
+/* failed.c: a dead job's failed hook and the event job.failed (rule F6). */
+php_jobq_outcome php_jobq_failed_run(php_jobq_worker *worker, jobq_job *job);
 /* Called by the VM between two instructions of user code. */
 void php_jobq_attempt_interrupt(php_jobq_attempt *a);
 /* Puts an exception into the job's error record; runs no user code. */
@@ -351,5 +370,10 @@ int php_jobq_run_next(php_jobq_worker *worker, const char *const *queues, size_t
 zend_result php_jobq_run_hooks(jobq_worker *worker);
 /* A fatal error: tells the library; then leaves (child) or unwinds (elsewhere). Does not return. */
 ZEND_COLD void php_jobq_fatal(php_jobq_worker *worker);
+
+/* ---- reload.c -------------------------------------------------------------------------------- */
+
+void php_jobq_reload_report(void);
+void php_jobq_reload_report_exception(void);
 
 #endif

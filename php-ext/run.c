@@ -52,6 +52,7 @@ zend_result php_jobq_run_hooks(jobq_worker *worker)
         php_jobq_throw_last();
         return FAILURE;
     }
+    jobq_worker_set_failed(worker, true);
     return SUCCESS;
 }
 
@@ -139,28 +140,46 @@ static void event_job(jobq_job *job, zval *out)
     }
 }
 
-static void deliver_event(php_jobq_worker *worker, jobq_event *event)
+static void conclude_event(php_jobq_worker *worker, php_jobq_outcome outcome)
 {
-    zval data, object;
-    const char *queue = NULL, *name = jobq_event_name(event);
-    size_t queue_n = 0;
-    int status = 0;
-    jobq_job *job = jobq_event_job(event);
-    if (!php_jobq_listeners(&worker->listeners, name, strlen(name))) {
-        return;
-    }
-    if (job) {
-        queue = jobq_job_queue(job, &queue_n);
-    }
-    event_data(event, &data);
-    event_job(job, &object);
-    php_jobq_outcome outcome = php_jobq_fire(&worker->listeners, name, &object, queue, queue_n,
-                                             connection_of(worker), &data, false, &status);
     if (outcome == PHP_JOBQ_FATAL) {
         php_jobq_fatal(worker);
     } else if (outcome == PHP_JOBQ_EXITED) {
         jobq_worker_retire(worker->worker, ZEND_STRL("a listener called exit()"));
     }
+}
+
+/* A listener of `looping` that returns false wants no job to begin here. */
+static void ask_to_loop(php_jobq_worker *worker)
+{
+    bool vetoed = false;
+    int status = 0;
+    conclude_event(worker, php_jobq_ask(&worker->listeners, "looping", connection_of(worker),
+                                        &vetoed, &status));
+    if (vetoed) {
+        jobq_worker_veto(worker->worker);
+    }
+}
+
+static void deliver_event(php_jobq_worker *worker, jobq_event *event)
+{
+    zval data, object;
+    const char *queue, *name = jobq_event_name(event);
+    size_t queue_n = 0;
+    int status = 0;
+    jobq_job *job = jobq_event_job(event);
+    if (strcmp(name, "looping") == 0) {
+        ask_to_loop(worker);
+        return;
+    }
+    if (!php_jobq_listeners(&worker->listeners, name, strlen(name))) {
+        return;
+    }
+    queue = jobq_event_queue(event, &queue_n);
+    event_data(event, &data);
+    event_job(job, &object);
+    conclude_event(worker, php_jobq_fire(&worker->listeners, name, &object, queue, queue_n,
+                                         connection_of(worker), &data, false, &status));
     if (Z_TYPE(object) == IS_OBJECT) {
         php_jobq_job_detach(php_jobq_job_from(Z_OBJ(object)));
     }
@@ -184,11 +203,13 @@ static int loop(php_jobq_worker *worker, bool *exited_out, int64_t *jobs_out)
             deliver_event(worker, event);
             continue;
         }
-        if (step != JOBQ_STEP_JOB) {
+        if (step != JOBQ_STEP_JOB && step != JOBQ_STEP_HOOK) {
             return step;
         }
-        ++*jobs_out;
-        php_jobq_outcome outcome = php_jobq_attempt_run(worker, job);
+        *jobs_out += step == JOBQ_STEP_JOB;
+        php_jobq_outcome outcome = step == JOBQ_STEP_JOB ? php_jobq_attempt_run(worker, job)
+                                                         : php_jobq_failed_run(worker, job);
+        php_jobq_reload_report();
         if (outcome == PHP_JOBQ_EXITED && !worker->child) {
             *exited_out = true;
             return 0;
@@ -203,8 +224,27 @@ static void live(php_jobq_worker *worker)
     if (fire(worker, "child.started", NULL)) {
         jobq_worker_retire(worker->worker, ZEND_STRL("a listener of child.started called exit()"));
     }
+    php_jobq_reload_report();
     loop(worker, &exited, &jobs);
     fire(worker, "child.stopping", NULL);
+}
+
+/* exit() in PHP comes back to us. Whoever ends the process past that, as Zend does when the system
+ * has no more memory, or a C extension, has no decision of the handler's behind it (rule D5). */
+static void left_past_us(int status, void *payload)
+{
+    const php_jobq_attempt *a = JQG(attempt);
+    char text[160];
+    (void)payload;
+    if (!a || a->settled) {
+        return;
+    }
+    int n = snprintf(text, sizeof(text),
+                     "PHP or an extension ended the process with exit(%d), as PHP does when the "
+                     "system has no more memory",
+                     status);
+    jobq_worker_fatal(a->worker->worker, text, (size_t)n);
+    _exit(status);
 }
 
 /* A fatal error outside of user code, say when memory ends while an event is made, ends the child
@@ -213,6 +253,7 @@ static ZEND_COLD void live_as_child(php_jobq_worker *worker)
 {
     zend_execute_data *frame = EG(current_execute_data);
     worker->child = true;
+    on_exit(left_past_us, NULL); /* first of all: what is registered before is the master's */
     php_jobq_end_output();
     zend_try
     {
@@ -248,6 +289,7 @@ static int run_inline(php_jobq_worker *worker, bool silent, int64_t *jobs_out)
         exited = fire(worker, "child.started", NULL);
         worker->exit_status = EG(exit_status);
     }
+    php_jobq_reload_report();
     int rc = exited ? 0 : loop(worker, &exited, jobs_out);
     int status = worker->exit_status;
     if (rc < 0) {

@@ -11,8 +11,8 @@ _jobqueue() {
         [[ $word == -* || -n $command ]] || command=$word
     done
     case ${command#queue:} in
-        work)
-            options=' --exec= --queue= --daemon --dsn= --json --quiet --no-color --help --tries= --timeout= --backoff= --max-crashes= --max-exceptions= --max-releases= --dont-retry= --fail-on-timeout --keep-done= --jitter= --processes= --timeout-grace= --lease= --sleep= --rest= --max-jobs= --max-time= --memory= --recycle-jobs= --recycle-time= --stop-when-empty --stop-when-empty-for= --once --drain= --max-reserve-failures= --unknown-for= --errors= --name= --prefetch= --output= --verbose --ready-file='
+        work|listen)
+            options=' --exec= --queue= --reload --daemon --dsn= --json --quiet --no-color --help --tries= --timeout= --backoff= --max-crashes= --max-exceptions= --max-releases= --dont-retry= --fail-on-timeout --keep-done= --jitter= --processes= --timeout-grace= --lease= --sleep= --rest= --max-jobs= --max-time= --memory= --recycle-jobs= --recycle-time= --stop-when-empty --stop-when-empty-for= --once --drain= --max-reserve-failures= --unknown-for= --errors= --name= --force --prefetch= --output= --verbose --ready-file='
             values=' --errors=full --errors=class --output=auto --output=jobs --output=summary --output=json --output=quiet'
             ;;
         push)
@@ -33,22 +33,50 @@ _jobqueue() {
             ;;
         failed)
             options=' --limit= --after= --queue= --name= --reason= --older-than= --dsn= --json --quiet --no-color --help'
-            values=' --reason=attempts_exhausted --reason=timed_out --reason=crashed --reason=deadline_passed --reason=expired --reason=undecodable --reason=unknown_name --reason=unsupported_version --reason=failed_by_handler --reason=not_retryable --reason=released_too_often'
+            values=' --reason=attempts_exhausted --reason=timed_out --reason=crashed --reason=deadline_passed --reason=expired --reason=undecodable --reason=unknown_name --reason=unsupported_version --reason=failed_by_handler --reason=not_retryable --reason=cancelled --reason=released_too_often'
             ;;
         retry)
             options=' --queue= --name= --reason= --older-than= --all --dry-run --dsn= --json --quiet --no-color --help'
-            values=' --reason=attempts_exhausted --reason=timed_out --reason=crashed --reason=deadline_passed --reason=expired --reason=undecodable --reason=unknown_name --reason=unsupported_version --reason=failed_by_handler --reason=not_retryable --reason=released_too_often'
+            values=' --reason=attempts_exhausted --reason=timed_out --reason=crashed --reason=deadline_passed --reason=expired --reason=undecodable --reason=unknown_name --reason=unsupported_version --reason=failed_by_handler --reason=not_retryable --reason=cancelled --reason=released_too_often'
             ;;
         forget)
             options=' --queue= --name= --reason= --older-than= --all --dry-run --dsn= --json --quiet --no-color --help'
-            values=' --reason=attempts_exhausted --reason=timed_out --reason=crashed --reason=deadline_passed --reason=expired --reason=undecodable --reason=unknown_name --reason=unsupported_version --reason=failed_by_handler --reason=not_retryable --reason=released_too_often'
+            values=' --reason=attempts_exhausted --reason=timed_out --reason=crashed --reason=deadline_passed --reason=expired --reason=undecodable --reason=unknown_name --reason=unsupported_version --reason=failed_by_handler --reason=not_retryable --reason=cancelled --reason=released_too_often'
             ;;
         flush)
-            options=' --queue= --name= --reason= --older-than= --all --dry-run --dsn= --json --quiet --no-color --help'
-            values=' --reason=attempts_exhausted --reason=timed_out --reason=crashed --reason=deadline_passed --reason=expired --reason=undecodable --reason=unknown_name --reason=unsupported_version --reason=failed_by_handler --reason=not_retryable --reason=released_too_often'
+            options=' --queue= --name= --reason= --older-than= --hours= --all --dry-run --dsn= --json --quiet --no-color --help'
+            values=' --reason=attempts_exhausted --reason=timed_out --reason=crashed --reason=deadline_passed --reason=expired --reason=undecodable --reason=unknown_name --reason=unsupported_version --reason=failed_by_handler --reason=not_retryable --reason=cancelled --reason=released_too_often'
+            ;;
+        prune|prune-failed)
+            options=' --queue= --name= --reason= --older-than= --hours= --dry-run --dsn= --json --quiet --no-color --help'
+            values=' --reason=attempts_exhausted --reason=timed_out --reason=crashed --reason=deadline_passed --reason=expired --reason=undecodable --reason=unknown_name --reason=unsupported_version --reason=failed_by_handler --reason=not_retryable --reason=cancelled --reason=released_too_often'
+            ;;
+        cancel)
+            options=' --hard --dsn= --json --quiet --no-color --help'
+            values=''
+            ;;
+        clear)
+            options=' --force --dsn= --json --quiet --no-color --help'
+            values=''
+            ;;
+        pause)
+            options=' --all --ttl= --dsn= --json --quiet --no-color --help'
+            values=''
+            ;;
+        resume|continue)
+            options=' --all --dsn= --json --quiet --no-color --help'
+            values=''
+            ;;
+        restart)
+            options=' --dsn= --json --quiet --no-color --help'
+            values=''
             ;;
         workers)
             options=' --dsn= --json --quiet --no-color --help'
+            values=''
+            ;;
+        top)
+            options=' --watch --dsn= --json --quiet --no-color --help'
             values=''
             ;;
         monitor)
@@ -84,7 +112,7 @@ _jobqueue() {
             values=''
             ;;
     esac
-    commands='work queue:work push queue:push stats queue:stats jobs queue:jobs show queue:show failed queue:failed retry queue:retry forget queue:forget flush queue:flush workers queue:workers monitor queue:monitor migrate queue:migrate ping queue:ping doctor queue:doctor config queue:config version queue:version help queue:help install status'
+    commands='work queue:work push queue:push stats queue:stats jobs queue:jobs show queue:show failed queue:failed retry queue:retry forget queue:forget flush queue:flush prune queue:prune cancel queue:cancel clear queue:clear pause queue:pause resume queue:resume restart queue:restart workers queue:workers top queue:top monitor queue:monitor migrate queue:migrate ping queue:ping doctor queue:doctor config queue:config version queue:version help queue:help install status queue:continue queue:prune-failed queue:listen'
     case $current in
         --*=*) COMPREPLY=($(compgen -W "$values" -- "$current")) ;;
         -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;

@@ -168,8 +168,8 @@ static void print_commands(const jobq__cli *cli)
 
 static void print_command(const jobq__cli *cli, const jobq__command *c)
 {
-    printf("Usage: %s %s [OPTION...] %s\n\n%s: %s.\n", cli->program, c->name, c->arguments, c->name,
-           c->summary);
+    printf("Usage: %s %s [OPTION...]%s%s\n\n%s: %s.\n", cli->program, c->name,
+           *c->arguments ? " " : "", c->arguments, c->name, c->summary);
     if (c->more)
         puts(c->more);
     if (c->aliases)

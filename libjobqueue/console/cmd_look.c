@@ -26,6 +26,8 @@ static const char *error_of(jobq__cli *cli, const jobq_info *info)
 {
     const char *class_name, *message;
 
+    if (jobq_info_number(info, JOBQ_INFO_PUT_ASIDE))
+        return "put aside: no handler for it so far";
     if (!jobq_info_error(info, &class_name, &message, NULL, NULL))
         return "";
     if (!message || !*message)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mending dead jobs: retry, forget and flush, by ids or by filter (rule F4). What was not done is
- * named, and makes the exit code 1.
+ * Mending dead jobs: retry, forget, flush and prune, by ids or by filter (rule F4). What was not
+ * done is named, and makes the exit code 1.
  */
 #include <string.h>
 
@@ -27,6 +27,7 @@ bool jobq__filter_make(const jobq__given *g, jobq_filter *out)
 static const mend_kind retrying = {JOBQ_DEAD_RETRY, "retried", "retrying"};
 static const mend_kind forgetting = {JOBQ_DEAD_FORGET, "forgotten", "forgetting"};
 static const mend_kind flushing = {JOBQ_DEAD_FORGET, "forgotten", "flushing"};
+static const mend_kind pruning = {JOBQ_DEAD_FORGET, "pruned", "pruning"};
 
 static int show_progress(void *payload, int64_t done)
 {
@@ -71,6 +72,17 @@ static int mend_filter(jobq__cli *cli, const mend_kind *kind, mend_sums *sums)
     return 0;
 }
 
+static void say_holder(jobq__cli *cli, const char *id)
+{
+    char holder[129];
+
+    if (jobq_queue_key_holder(cli->queue, id, strlen(id), holder) < 0 || !*holder)
+        jobq__cli_error(cli, "job \"%s\" skipped: its unique key is held by another job", id);
+    else
+        jobq__cli_error(cli, "job \"%s\" skipped: its unique key is held by job \"%s\"", id,
+                        holder);
+}
+
 static void judge_ids(jobq__cli *cli, const int *results, mend_sums *sums)
 {
     const jobq__words_given *args = &cli->given.args;
@@ -81,8 +93,7 @@ static void judge_ids(jobq__cli *cli, const int *results, mend_sums *sums)
             jobq__cli_error(cli, "no dead job with id \"%s\"", args->items[i]);
         } else if (results[i] == JOBQ_EEXISTS) {
             sums->skipped++;
-            jobq__cli_error(cli, "job \"%s\" skipped: its unique key is held by another job",
-                            args->items[i]);
+            say_holder(cli, args->items[i]);
         }
     }
 }
@@ -178,4 +189,30 @@ int jobq__cmd_forget(jobq__cli *cli)
 int jobq__cmd_flush(jobq__cli *cli)
 {
     return mend(cli, &flushing);
+}
+
+/* ---- prune ----------------------------------------------------------------------------------- */
+
+int jobq__cmd_prune(jobq__cli *cli)
+{
+    const jobq__given *g = &cli->given;
+    mend_sums sums = {0};
+    jobq_filter filter;
+    jobq__progress progress;
+    int code;
+
+    if (g->older_than_ms < 0)
+        return jobq__cli_usage(cli, "prune needs --older-than=SECONDS (or --hours=N): how long ago "
+                                    "a job must have died");
+    code = jobq__cli_open(cli);
+    if (code)
+        return code;
+    jobq__filter_make(g, &filter);
+    jobq__progress_begin(&progress, cli, pruning.verb, 0);
+    sums.done = jobq_queue_prune(cli->queue, &filter, g->dry_run, show_progress, &progress);
+    jobq__progress_end(&progress);
+    if (sums.done < 0)
+        return jobq__cli_fail(cli);
+    print_sums(cli, &pruning, &sums);
+    return sums.done ? JOBQ__EXIT_OK : JOBQ__EXIT_FAILED;
 }

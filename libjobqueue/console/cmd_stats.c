@@ -4,6 +4,7 @@
  * a block, or with --json a line.
  */
 #include <errno.h>
+#include <jobqueue/control.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 typedef struct {
     const char *queue;
     int64_t values[JOBQ_STATS];
+    int64_t paused_until_ms; /* 0: until it is resumed */
 } stats_row;
 
 static const struct {
@@ -28,6 +30,18 @@ enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
 /* ---- one look -------------------------------------------------------------------------------- */
 
+static int collect_one(jobq__cli *cli, stats_row *row)
+{
+    const size_t n = strlen(row->queue);
+
+    row->paused_until_ms = 0;
+    if (jobq_queue_stats(cli->queue, row->queue, n, row->values) < 0 ||
+        (row->values[JOBQ_STAT_PAUSED] &&
+         jobq_queue_is_paused(cli->queue, row->queue, n, &row->paused_until_ms) < 0))
+        return jobq__cli_fail(cli);
+    return 0;
+}
+
 /* Everything is asked for before the first byte is printed, so that a failure leaves no half
  * document; NULL and the exit code when it cannot be had. */
 static stats_row *collect(jobq__cli *cli, const jobq__words_given *queues, int *code_out)
@@ -40,11 +54,9 @@ static stats_row *collect(jobq__cli *cli, const jobq__words_given *queues, int *
     }
     for (size_t i = 0; i < queues->count; i++) {
         rows[i].queue = queues->items[i];
-        if (jobq_queue_stats(cli->queue, rows[i].queue, strlen(rows[i].queue), rows[i].values) <
-            0) {
-            *code_out = jobq__cli_fail(cli);
+        *code_out = collect_one(cli, &rows[i]);
+        if (*code_out)
             return NULL;
-        }
     }
     return rows;
 }
@@ -69,10 +81,22 @@ static void print_json(const jobq__cli *cli, const stats_row *rows, size_t n)
             jobq__json_null(&j, "oldest_ready_age");
         else
             jobq__json_real(&j, "oldest_ready_age", (double)oldest / 1000);
+        jobq__json_bool(&j, "paused", rows[i].values[JOBQ_STAT_PAUSED]);
+        jobq__json_time(&j, "paused_until", rows[i].paused_until_ms);
         jobq__json_close(&j, '}');
     }
     jobq__json_close(&j, ']');
     jobq__json_close(&j, '}');
+}
+
+/* "until 10:05:03" is by the store's clock, shown in this host's zone. */
+static const char *paused_word(jobq__cli *cli, const stats_row *row)
+{
+    if (!row->values[JOBQ_STAT_PAUSED])
+        return "no";
+    if (!row->paused_until_ms)
+        return "yes";
+    return jobq__cli_format(cli, "until %s", jobq__cli_time(cli, row->paused_until_ms));
 }
 
 static void print_table(jobq__cli *cli, const stats_row *rows, size_t n)
@@ -80,7 +104,7 @@ static void print_table(jobq__cli *cli, const stats_row *rows, size_t n)
     jobq__table t;
 
     jobq__table_begin(&t, cli, "QUEUE", ">READY", ">DELAYED", ">RESERVED", ">DEAD", ">BACKLOG",
-                      ">OLDEST", (char *)NULL);
+                      ">OLDEST", "PAUSED", (char *)NULL);
     for (size_t i = 0; i < n; i++) {
         int64_t oldest = rows[i].values[JOBQ_STAT_OLDEST_READY_AGE_MS];
 
@@ -88,6 +112,7 @@ static void print_table(jobq__cli *cli, const stats_row *rows, size_t n)
         for (size_t k = 0; k < COLUMNS; k++)
             jobq__table_addf(&t, "%lld", (long long)rows[i].values[columns[k].field]);
         jobq__table_add(&t, oldest < 0 ? "-" : jobq__cli_span(cli, oldest));
+        jobq__table_add(&t, paused_word(cli, &rows[i]));
     }
     jobq__table_end(&t);
 }
@@ -95,7 +120,7 @@ static void print_table(jobq__cli *cli, const stats_row *rows, size_t n)
 /* What stands over each look of a live view. */
 static void print_head(jobq__cli *cli)
 {
-    const char *dsn = jobq_queue_dsn(cli->queue);
+    const char *dsn = cli->shown_dsn;
     int64_t now = jobq__clock_wall_ms();
 
     if (cli->terminal.out)
@@ -158,9 +183,11 @@ static bool is_ended(const sigset_t *signals, int64_t ms)
 /* One tick; its texts do not outlive it. */
 static int tick(jobq__cli *cli)
 {
+    int code = cli->missing ? jobq__cli_open(cli) : 0; /* it may have been made meanwhile */
     const jobq__arena kept = cli->arena;
-    int code;
 
+    if (code)
+        return code;
     cli->arena = (jobq__arena){0};
     jobq__terminal_look(&cli->terminal, cli->given.no_color); /* it may have changed its width */
     code = look(cli);

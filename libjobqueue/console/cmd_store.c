@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "console/console.h"
+#include "console/reload.h"
 #include "core/settings.h"
+#include "worker/worker.h"
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
@@ -17,10 +19,13 @@ static int work_dsn(jobq__cli *cli, const char **dsn_out)
     if (g->args.count && g->dsn)
         return jobq__cli_usage(cli, "work takes either --dsn or \"%s\", not both",
                                g->args.items[0]);
-    if (g->args.count && cli->front.ready_worker)
+    if (g->args.count && cli->front.ready_worker) {
+        if (strcmp(g->args.items[0], jobq_queue_connection(cli->front.ready_worker->queue)) == 0)
+            return 0; /* its very name */
         return jobq__cli_usage(
             cli, "work takes no \"%s\": the program has made its worker with its own connection",
             g->args.items[0]);
+    }
     *dsn_out = g->args.count ? g->args.items[0] : g->dsn;
     return 0;
 }
@@ -50,7 +55,10 @@ static int check_source(const jobq__cli *cli)
     if (ready)
         return jobq__cli_usage(cli, "--%s cannot be given here: the program has made its worker",
                                source.name);
-    return jobq__cli_usage(cli, "work needs --%s=%s", source.name, source.meta);
+    return jobq__cli_usage(cli, "work needs --%s=%s%s", source.name, source.meta,
+                           strcmp(source.name, "exec") ? ""
+                                                       : "; handlers in PHP: php artisan work, in "
+                                                         "Python: python -m jobqueue work --app");
 }
 
 int jobq__cmd_work(jobq__cli *cli)
@@ -71,6 +79,8 @@ int jobq__cmd_work(jobq__cli *cli)
         return code;
     if (g->daemon)
         jobq__cli_note(cli, "--daemon changes nothing: the worker goes on until it is stopped");
+    if (g->reload && !jobq__reload_is_child())
+        return jobq__reload_run(cli);
     fflush(stdout);
     code = front->work(front->payload, g->source, dsn, g->queues.items, g->queues.count, cli->conf);
     if (code == JOBQ_ECALLBACK)

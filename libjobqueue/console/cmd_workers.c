@@ -21,11 +21,24 @@ static void put_lines(jobq__json *j, const char *key, const jobq_workers *w, siz
     jobq__json_close(j, ']');
 }
 
-static void put_worker(jobq__json *j, const jobq_workers *w, size_t i)
+/* Those of its queues that are paused. */
+static void put_paused(jobq__json *j, const jobq_workers *w, size_t i, const jobq__pauses *pauses)
+{
+    const char *queue;
+
+    jobq__json_open(j, "paused", '[');
+    for (size_t k = 0; (queue = jobq_workers_queue(w, i, k)) != NULL; k++)
+        if (jobq__pauses_have(pauses, queue))
+            jobq__json_string(j, NULL, queue);
+    jobq__json_close(j, ']');
+}
+
+static void put_worker(jobq__json *j, const jobq_workers *w, size_t i, const jobq__pauses *pauses)
 {
     jobq__json_open(j, NULL, '{');
     jobq__json_string(j, "id", jobq_workers_text(w, i, JOBQ_WORKERS_ID));
     jobq__json_string(j, "host", jobq_workers_text(w, i, JOBQ_WORKERS_HOST));
+    jobq__json_string(j, "name", jobq_workers_text(w, i, JOBQ_WORKERS_LABEL));
     jobq__json_int(j, "pid", jobq_workers_number(w, i, JOBQ_WORKERS_PID));
     put_lines(j, "queues", w, i, jobq_workers_queue);
     put_lines(j, "names", w, i, jobq_workers_name);
@@ -35,10 +48,11 @@ static void put_worker(jobq__json *j, const jobq_workers *w, size_t i)
     jobq__json_real(j, "lease", (double)jobq_workers_number(w, i, JOBQ_WORKERS_LEASE_MS) / 1000);
     jobq__json_int(j, "running", jobq_workers_number(w, i, JOBQ_WORKERS_RUNNING));
     jobq__json_int(j, "held", jobq_workers_number(w, i, JOBQ_WORKERS_HELD));
+    put_paused(j, w, i, pauses);
     jobq__json_close(j, '}');
 }
 
-static void print_workers_json(const jobq_workers *w)
+static void print_workers_json(const jobq_workers *w, const jobq__pauses *pauses)
 {
     jobq__json j;
 
@@ -46,19 +60,21 @@ static void print_workers_json(const jobq_workers *w)
     jobq__json_open(&j, NULL, '{');
     jobq__json_open(&j, "workers", '[');
     for (size_t i = 0; i < jobq_workers_count(w); i++)
-        put_worker(&j, w, i);
+        put_worker(&j, w, i, pauses);
     jobq__json_close(&j, ']');
     jobq__json_close(&j, '}');
 }
 
-/* "high, default"; "-" when there is none. */
-static const char *join(jobq__cli *cli, const jobq_workers *w, size_t i, line_at at)
+/* "high, default (paused)"; "-" when there is none. pauses NULL: no queues. */
+static const char *join(jobq__cli *cli, const jobq_workers *w, size_t i, line_at at,
+                        const jobq__pauses *pauses)
 {
     jobq__buf all = {0};
     const char *text;
 
     for (size_t k = 0; (text = at(w, i, k)) != NULL; k++)
-        jobq__buf_addf(&all, "%s%s", k ? ", " : "", jobq__cli_clean(cli, text, strlen(text)));
+        jobq__buf_addf(&all, "%s%s%s", k ? ", " : "", jobq__cli_clean(cli, text, strlen(text)),
+                       pauses && jobq__pauses_have(pauses, text) ? " (paused)" : "");
     text = jobq__cli_format(cli, "%s", all.n ? jobq__buf_text(&all) : "-");
     jobq__buf_free(&all);
     return text;
@@ -72,7 +88,17 @@ static const char *text_of(jobq__cli *cli, const jobq_workers *w, size_t i,
     return text && *text ? jobq__cli_clean(cli, text, strlen(text)) : "-";
 }
 
-static void print_workers(jobq__cli *cli, const jobq_workers *w)
+/* "host", or "host (name)" */
+static const char *host_of(jobq__cli *cli, const jobq_workers *w, size_t i)
+{
+    const char *host = text_of(cli, w, i, JOBQ_WORKERS_HOST);
+
+    return jobq_workers_text(w, i, JOBQ_WORKERS_LABEL)
+               ? jobq__cli_format(cli, "%s (%s)", host, text_of(cli, w, i, JOBQ_WORKERS_LABEL))
+               : host;
+}
+
+static void print_workers(jobq__cli *cli, const jobq_workers *w, const jobq__pauses *pauses)
 {
     static const jobq_workers_number_field numbers[] = {JOBQ_WORKERS_PROCESSES,
                                                         JOBQ_WORKERS_RUNNING, JOBQ_WORKERS_HELD};
@@ -82,20 +108,21 @@ static void print_workers(jobq__cli *cli, const jobq_workers *w)
                       "QUEUES", "NAMES", (char *)NULL);
     for (size_t i = 0; i < jobq_workers_count(w); i++) {
         jobq__table_add(&t, text_of(cli, w, i, JOBQ_WORKERS_ID));
-        jobq__table_add(&t, text_of(cli, w, i, JOBQ_WORKERS_HOST));
+        jobq__table_add(&t, host_of(cli, w, i));
         jobq__table_addf(&t, "%lld", (long long)jobq_workers_number(w, i, JOBQ_WORKERS_PID));
         for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
             jobq__table_addf(&t, "%lld", (long long)jobq_workers_number(w, i, numbers[k]));
         jobq__table_add(&t,
                         jobq__cli_time(cli, jobq_workers_number(w, i, JOBQ_WORKERS_STARTED_AT_MS)));
-        jobq__table_add(&t, join(cli, w, i, jobq_workers_queue));
-        jobq__table_add(&t, join(cli, w, i, jobq_workers_name));
+        jobq__table_add(&t, join(cli, w, i, jobq_workers_queue, pauses));
+        jobq__table_add(&t, join(cli, w, i, jobq_workers_name, NULL));
     }
     jobq__table_end(&t);
 }
 
 int jobq__cmd_workers(jobq__cli *cli)
 {
+    jobq__pauses pauses = {.first = NULL};
     jobq_workers *w;
     int code = jobq__cli_open(cli);
 
@@ -103,14 +130,16 @@ int jobq__cmd_workers(jobq__cli *cli)
         return code;
     if (jobq_queue_workers(cli->queue, &w) < 0)
         return jobq__cli_fail(cli);
-    if (cli->given.json && !cli->given.quiet)
-        print_workers_json(w);
-    if (jobq__cli_speaks(cli) && jobq_workers_count(w))
-        print_workers(cli, w);
-    if (jobq__cli_speaks(cli) && !jobq_workers_count(w))
+    code = jobq_workers_count(w) ? jobq__pauses_read(cli, &pauses) : 0;
+    if (code == 0 && cli->given.json && !cli->given.quiet)
+        print_workers_json(w, &pauses);
+    if (code == 0 && jobq__cli_speaks(cli) && jobq_workers_count(w))
+        print_workers(cli, w, &pauses);
+    if (code == 0 && jobq__cli_speaks(cli) && !jobq_workers_count(w))
         jobq__cli_note(cli, "no live workers");
     jobq_workers_free(w);
-    return JOBQ__EXIT_OK;
+    jobq__pauses_free(&pauses);
+    return code;
 }
 
 /* ---- monitor --------------------------------------------------------------------------------- */
@@ -219,6 +248,7 @@ static void print_monitor_json(const jobq__cli *cli, const watched *list, size_t
             jobq__json_null(&j, "max_age");
         jobq__json_bool(&j, "over_max", list[i].full);
         jobq__json_bool(&j, "over_age", list[i].late);
+        jobq__json_bool(&j, "paused", v[JOBQ_STAT_PAUSED]);
         jobq__json_close(&j, '}');
     }
     jobq__json_close(&j, ']');
@@ -244,7 +274,8 @@ static void print_watched(jobq__cli *cli, const watched *w)
     if (cli->given.max_age_ms >= 0)
         printf(" of at most %s: %s", jobq__cli_span(cli, cli->given.max_age_ms),
                w->late ? "OVER" : "ok");
-    printf("%s\n", jobq__terminal_style(color, JOBQ__STYLE_OFF));
+    printf("%s%s\n", v[JOBQ_STAT_PAUSED] ? "; paused" : "",
+           jobq__terminal_style(color, JOBQ__STYLE_OFF));
 }
 
 int jobq__cmd_monitor(jobq__cli *cli)

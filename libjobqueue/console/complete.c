@@ -16,7 +16,7 @@ static const struct {
 } value_words[] = {{"state", "ready delayed reserved done dead"},
                    {"reason",
                     "attempts_exhausted timed_out crashed deadline_passed expired undecodable "
-                    "unknown_name unsupported_version failed_by_handler not_retryable "
+                    "unknown_name unsupported_version failed_by_handler not_retryable cancelled "
                     "released_too_often"},
                    {"output", "auto jobs summary json quiet"},
                    {"errors", "full class"},
@@ -126,7 +126,7 @@ static void print_bash(jobq__cli *cli)
     printf("    commands='");
     for (size_t i = 0; (c = jobq__command_at(i)) != NULL; i++)
         printf("%s%s queue:%s", i ? " " : "", c->name, c->name);
-    puts(" install status'");
+    puts(" install status queue:continue queue:prune-failed queue:listen'");
     print_lines(bash_tail);
 }
 

@@ -25,14 +25,23 @@ enum {
     JOBQ__ON_STATE = 2,
     JOBQ__ON_PAGE = 4,   /* limit after */
     JOBQ__ON_FILTER = 8, /* queue name reason older-than */
-    JOBQ__ON_MEND = 16,  /* all dry-run */
+    JOBQ__ON_MEND = 16,  /* all */
     JOBQ__ON_CONTEXT = 32,
     JOBQ__ON_WORK = 64,   /* queue=LIST daemon, and the front end's source */
     JOBQ__ON_TEXTS = 128, /* hidden: what man page and completion are made from */
     JOBQ__ON_RAW = 256,
     JOBQ__ON_WATCH = 512,
-    JOBQ__ON_AGE = 1024
+    JOBQ__ON_AGE = 1024,
+    JOBQ__ON_DRY = 2048,
+    JOBQ__ON_HOURS = 4096,
+    JOBQ__ON_QUEUES = 8192, /* all, of queues */
+    JOBQ__ON_TTL = 16384,
+    JOBQ__ON_HARD = 32768,
+    JOBQ__ON_FORCE = 65536
 };
+
+/* Of a store that is a file which is not there: made; taken for empty; refused. */
+enum { JOBQ__STORE_MAKES, JOBQ__STORE_MAY_BE, JOBQ__STORE_MUST_BE };
 
 typedef struct {
     const char *name, *aliases; /* aliases: blank-separated, may be NULL */
@@ -40,6 +49,7 @@ typedef struct {
     const char *more;           /* further sentences for its help, may be NULL */
     unsigned options;           /* JOBQ__ON_* beside JOBQ__ON_ALL */
     int scope;                  /* JOBQ_SCOPE_* whose options it takes, 0 = none */
+    int store;                  /* JOBQ__STORE_* */
     int min_args, max_args;     /* max -1: any number */
     const char *exits;          /* what its exit codes mean beside 1 and 2 in general */
     int (*run)(jobq__cli *cli); /* the exit code */
@@ -60,7 +70,14 @@ int jobq__cmd_failed(jobq__cli *cli);
 int jobq__cmd_retry(jobq__cli *cli);
 int jobq__cmd_forget(jobq__cli *cli);
 int jobq__cmd_flush(jobq__cli *cli);
+int jobq__cmd_prune(jobq__cli *cli);
+int jobq__cmd_cancel(jobq__cli *cli);
+int jobq__cmd_clear(jobq__cli *cli);
+int jobq__cmd_pause(jobq__cli *cli);
+int jobq__cmd_resume(jobq__cli *cli);
+int jobq__cmd_restart(jobq__cli *cli);
 int jobq__cmd_workers(jobq__cli *cli);
+int jobq__cmd_top(jobq__cli *cli);
 int jobq__cmd_monitor(jobq__cli *cli);
 int jobq__cmd_doctor(jobq__cli *cli);
 int jobq__cmd_migrate(jobq__cli *cli);
@@ -107,26 +124,30 @@ typedef struct {
     jobq__words_given queues, contexts, args;
     int64_t limit, older_than_ms, max_age_ms; /* the last two -1: not given */
     int64_t watch_ms;                         /* 0: not given */
+    int64_t ttl_ms;                           /* 0: none */
     jobq_state state;
-    bool json, quiet, no_color, help, all, dry_run, daemon, man, raw;
+    bool json, quiet, no_color, help, all, dry_run, daemon, man, raw, hard, force, reload;
 } jobq__given;
 
 /* The filter options; was any given? (cmd_mend.c) */
 bool jobq__filter_make(const jobq__given *g, jobq_filter *out);
 
 struct jobq__cli {
-    jobq_console front; /* a copy; what an older front end does not know is zero */
-    const char *program;
+    jobq_console front;                 /* a copy; what an older front end does not know is zero */
+    const char *program, *program_file; /* for texts; argv[0] */
     const jobq__command *command;
     jobq__given given;
     jobq_conf *conf;   /* options of the command's scope, NULL when it has none */
     jobq_queue *queue; /* jobq__cli_open */
     bool queue_is_ours;
+    bool missing; /* the store is not there, `queue` an empty one in its place */
+    const char *shown_dsn;
     jobq__terminal terminal;
     jobq__arena arena; /* texts of this run */
 };
 
-/* Opens the store (connects to nothing yet); 0 or the exit code, with the error printed. */
+/* Opens the store (connects to nothing yet), again if it is open; 0 or the exit code, with the
+ * error printed. */
 int jobq__cli_open(jobq__cli *cli);
 /* "error: ..." on stderr; returns JOBQ__EXIT_USAGE. */
 int jobq__cli_usage(const jobq__cli *cli, const char *fmt, ...) JOBQ_PRINTF(2, 3);
@@ -145,6 +166,23 @@ const char *jobq__cli_span(jobq__cli *cli, int64_t ms);
 const char *jobq__cli_format(jobq__cli *cli, const char *fmt, ...) JOBQ_PRINTF(2, 3);
 /* Should results be printed for people? */
 bool jobq__cli_speaks(const jobq__cli *cli);
+
+/* ---- pauses.c -------------------------------------------------------------------------------- */
+
+typedef struct {
+    struct jobq_batch *batch;
+    const struct jobq_pause *first;
+} jobq__pauses;
+
+/* 0 or an error. To be freed in any case. */
+int jobq__pauses_ask(jobq__cli *cli, jobq__pauses *out);
+/* 0 or the exit code, with the error printed. */
+int jobq__pauses_read(jobq__cli *cli, jobq__pauses *out);
+/* Is the queue paused, alone or with all? */
+bool jobq__pauses_have(const jobq__pauses *pauses, const char *queue);
+/* In its own right; NULL: are all of them, with one pause? */
+bool jobq__pauses_have_own(const jobq__pauses *pauses, const char *queue);
+void jobq__pauses_free(jobq__pauses *pauses);
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 

@@ -130,6 +130,8 @@ static void put_history(jobq__json *j, const jobq_info *info)
         jobq__json_string(j, "outcome", outcome);
         jobq__json_string(j, "class", class_name);
         jobq__json_string(j, "message", message);
+        if (jobq_info_attempt_shared(info, i))
+            jobq__json_bool(j, "shared", true);
         jobq__json_close(j, '}');
     }
     jobq__json_close(j, ']');
@@ -138,6 +140,15 @@ static void put_history(jobq__json *j, const jobq_info *info)
 static const char *state_word(const jobq_info *info)
 {
     return jobq_state_word((jobq_state)jobq_info_number(info, JOBQ_INFO_STATE));
+}
+
+/* What `cancel` has asked of it, NULL: nothing. */
+static const char *cancel_word(const jobq_info *info)
+{
+    static const char *const words[] = {NULL, "soft", "hard"};
+    const int64_t cancel = jobq_info_number(info, JOBQ_INFO_CANCEL);
+
+    return cancel >= 0 && cancel < 3 ? words[cancel] : NULL;
 }
 
 void jobq__job_json(jobq__cli *cli, jobq__json *j, const char *key, const jobq_info *info)
@@ -169,6 +180,8 @@ void jobq__job_json(jobq__cli *cli, jobq__json *j, const char *key, const jobq_i
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
         jobq__json_time(j, times[i].key, jobq_info_number(info, times[i].field));
     put_text(j, "reserved_by", info, JOBQ_INFO_RESERVED_BY);
+    jobq__json_bool(j, "put_aside", jobq_info_number(info, JOBQ_INFO_PUT_ASIDE) != 0);
+    jobq__json_string(j, "cancel", cancel_word(info));
     put_text(j, "reason", info, JOBQ_INFO_REASON);
     put_error(j, info);
     put_history(j, info);
@@ -193,6 +206,11 @@ static void print_state(jobq__cli *cli, const jobq_info *info)
         text = jobq__cli_format(cli, "%s (%s)", text, reason);
     if (*by)
         text = jobq__cli_format(cli, "%s by %s", text, by);
+    if (jobq_info_number(info, JOBQ_INFO_PUT_ASIDE))
+        text = jobq__cli_format(cli, "%s, put aside: no handler for that name and version so far",
+                                text);
+    if (cancel_word(info))
+        text = jobq__cli_format(cli, "%s, told to end (%s)", text, cancel_word(info));
     line("state", text);
 }
 
@@ -295,7 +313,9 @@ static void print_history(jobq__cli *cli, const jobq_info *info)
         jobq__table_add(&t, jobq__cli_time(cli, started));
         jobq__table_add(&t,
                         started && ended >= started ? jobq__cli_span(cli, ended - started) : "");
-        jobq__table_add(&t, jobq__cli_clean(cli, outcome, outcome ? strlen(outcome) : 0));
+        jobq__table_add(&t, jobq_info_attempt_shared(info, i)
+                                ? "crashed, shared"
+                                : jobq__cli_clean(cli, outcome, outcome ? strlen(outcome) : 0));
         jobq__table_add(&t, jobq__cli_clean(cli, worker, worker ? strlen(worker) : 0));
         jobq__table_add(&t, joined(cli, class_name, message));
     }

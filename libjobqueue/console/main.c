@@ -4,8 +4,10 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "console/console.h"
+#include "core/queue.h"
 #include "util/error.h"
 #include "util/str.h"
 #include "worker/worker.h"
@@ -15,6 +17,7 @@ static const char mend_exits[] = "0 all done, 1 nothing matched or some skipped 
 static const jobq__command commands[] = {
     {
         .name = "work",
+        .aliases = "listen",
         .arguments = "[CONNECTION|DSN]",
         .summary = "run jobs until told to stop",
         .more = "Jobs are taken from the queues in the order given. TERM, INT, QUIT and HUP end it "
@@ -47,6 +50,7 @@ static const jobq__command commands[] = {
         .summary = "count the jobs of each queue",
         .options = JOBQ__ON_WATCH,
         .max_args = -1,
+        .store = JOBQ__STORE_MAY_BE,
         .exits = "0",
         .run = jobq__cmd_stats,
     },
@@ -57,6 +61,7 @@ static const jobq__command commands[] = {
         .options = JOBQ__ON_STATE | JOBQ__ON_PAGE,
         .min_args = 1,
         .max_args = 1,
+        .store = JOBQ__STORE_MAY_BE,
         .exits = "0, 1 no such jobs",
         .run = jobq__cmd_jobs,
     },
@@ -67,6 +72,7 @@ static const jobq__command commands[] = {
         .options = JOBQ__ON_RAW,
         .min_args = 1,
         .max_args = 1,
+        .store = JOBQ__STORE_MAY_BE,
         .exits = "0, 1 no such job",
         .run = jobq__cmd_show,
     },
@@ -75,6 +81,7 @@ static const jobq__command commands[] = {
         .arguments = "",
         .summary = "list dead jobs, newest first",
         .options = JOBQ__ON_FILTER | JOBQ__ON_PAGE,
+        .store = JOBQ__STORE_MAY_BE,
         .exits = "0, 1 nothing matched the filter",
         .run = jobq__cmd_failed,
     },
@@ -82,8 +89,9 @@ static const jobq__command commands[] = {
         .name = "retry",
         .arguments = "[ID...|all]",
         .summary = "put dead jobs back on their queues with fresh counters",
-        .options = JOBQ__ON_FILTER | JOBQ__ON_MEND,
+        .options = JOBQ__ON_FILTER | JOBQ__ON_MEND | JOBQ__ON_DRY,
         .max_args = -1,
+        .store = JOBQ__STORE_MAY_BE,
         .exits = mend_exits,
         .run = jobq__cmd_retry,
     },
@@ -91,8 +99,9 @@ static const jobq__command commands[] = {
         .name = "forget",
         .arguments = "[ID...]",
         .summary = "delete dead jobs",
-        .options = JOBQ__ON_FILTER | JOBQ__ON_MEND,
+        .options = JOBQ__ON_FILTER | JOBQ__ON_MEND | JOBQ__ON_DRY,
         .max_args = -1,
+        .store = JOBQ__STORE_MAY_BE,
         .exits = mend_exits,
         .run = jobq__cmd_forget,
     },
@@ -100,16 +109,96 @@ static const jobq__command commands[] = {
         .name = "flush",
         .arguments = "",
         .summary = "delete all dead jobs, or those that a filter matches, without asking",
-        .options = JOBQ__ON_FILTER | JOBQ__ON_MEND,
+        .options = JOBQ__ON_FILTER | JOBQ__ON_MEND | JOBQ__ON_DRY | JOBQ__ON_HOURS,
+        .store = JOBQ__STORE_MAY_BE,
         .exits = mend_exits,
         .run = jobq__cmd_flush,
+    },
+    {
+        .name = "prune",
+        .aliases = "prune-failed",
+        .arguments = "",
+        .summary = "delete old dead jobs, and finished ones that were kept long enough",
+        .more = "--older-than (or --hours) says how long dead jobs stay. Meant for cron.",
+        .options = JOBQ__ON_FILTER | JOBQ__ON_DRY | JOBQ__ON_HOURS,
+        .store = JOBQ__STORE_MAY_BE,
+        .exits = "0, 1 no dead job was that old",
+        .run = jobq__cmd_prune,
+    },
+    {
+        .name = "cancel",
+        .arguments = "ID...",
+        .summary = "end waiting jobs as dead, and tell running ones to end",
+        .more = "A running job that returns all the same is done; --hard ends it as at its time "
+                "limit.",
+        .options = JOBQ__ON_HARD,
+        .store = JOBQ__STORE_MAY_BE,
+        .min_args = 1,
+        .max_args = -1,
+        .exits = "0, 1 some id belongs to no waiting or running job",
+        .run = jobq__cmd_cancel,
+    },
+    {
+        .name = "clear",
+        .arguments = "QUEUE...",
+        .summary = "remove the waiting jobs of queues; asks first",
+        .more = "Ready and delayed jobs are removed for good; running and dead ones stay.",
+        .options = JOBQ__ON_FORCE,
+        .store = JOBQ__STORE_MAY_BE,
+        .min_args = 1,
+        .max_args = -1,
+        .exits = "0, 1 the answer was no",
+        .run = jobq__cmd_clear,
+    },
+    {
+        .name = "pause",
+        .arguments = "[QUEUE...]",
+        .summary = "let workers take no more jobs from queues",
+        .more = "Running jobs end as they would, and pushes are stored. A pause of --all is one of "
+                "its own beside those of single queues.",
+        .options = JOBQ__ON_QUEUES | JOBQ__ON_TTL,
+        .max_args = -1,
+        .exits = "0",
+        .run = jobq__cmd_pause,
+    },
+    {
+        .name = "resume",
+        .aliases = "continue",
+        .arguments = "[QUEUE...]",
+        .summary = "end the pause of queues",
+        .options = JOBQ__ON_QUEUES,
+        .max_args = -1,
+        .exits = "0",
+        .run = jobq__cmd_resume,
+    },
+    {
+        .name = "restart",
+        .arguments = "",
+        .summary = "let all workers finish their jobs and end",
+        .more = "For deployments: whoever watches over a worker (systemd, supervisor, ...) starts "
+                "it anew with the new code.",
+        .exits = "0",
+        .run = jobq__cmd_restart,
     },
     {
         .name = "workers",
         .arguments = "",
         .summary = "list the live workers of the store",
+        .store = JOBQ__STORE_MAY_BE,
         .exits = "0",
         .run = jobq__cmd_workers,
+    },
+    {
+        .name = "top",
+        .arguments = "",
+        .summary = "watch queues and workers on a terminal, with keys to pause and retry",
+        .more =
+            "Up and down choose a queue; p pauses or resumes it, a all queues, r retries its dead "
+            "jobs, q quits.",
+        .options = JOBQ__ON_WATCH,
+        .store = JOBQ__STORE_MUST_BE,
+        .exits = "0",
+        .run = jobq__cmd_top,
     },
     {
         .name = "monitor",
@@ -121,6 +210,7 @@ static const jobq__command commands[] = {
         .options = JOBQ__ON_AGE,
         .min_args = 1,
         .max_args = -1,
+        .store = JOBQ__STORE_MUST_BE,
         .exits = "0 none is over, 3 one is",
         .run = jobq__cmd_monitor,
     },
@@ -204,12 +294,14 @@ const jobq__command *jobq__command_find(const char *name)
 static const char *next_command(void *payload, size_t i)
 {
     const size_t count = sizeof(commands) / sizeof(commands[0]);
-    static const char *const aliases[] = {"install", "status"};
+    static const char *const aliases[] = {"install", "status", "continue", "prune-failed",
+                                          "listen"};
+    const size_t others = sizeof(aliases) / sizeof(aliases[0]);
 
     (void)payload;
     if (i < count)
         return commands[i].name;
-    return i - count < 2 ? aliases[i - count] : NULL;
+    return i - count < others ? aliases[i - count] : NULL;
 }
 
 const char *jobq__command_nearest(const char *name)
@@ -217,16 +309,54 @@ const char *jobq__command_nearest(const char *name)
     return jobq__str_nearest(strncmp(name, "queue:", 6) == 0 ? name + 6 : name, next_command, NULL);
 }
 
+/* A file whose folder is there. (A folder that is missing is the driver's to say.) */
+static bool is_missing(jobq__cli *cli)
+{
+    const char *file = jobq__store_file(cli->queue->store);
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    const char *folder =
+        slash ? jobq__arena_copy(&cli->arena, file, slash > file ? (size_t)(slash - file) : 1)
+              : NULL;
+
+    return folder && access(file, F_OK) != 0 && errno == ENOENT && access(folder, X_OK) == 0;
+}
+
+/* Looking must not make a store, least of all behind a misspelled path. What is not there is empty,
+ * and that is said; but an alarm must not take it for fine. */
+static int look_for_store(jobq__cli *cli)
+{
+    const char *dsn = jobq_queue_dsn(cli->queue);
+    const bool said = cli->missing;
+
+    cli->missing = cli->command->store != JOBQ__STORE_MAKES && is_missing(cli);
+    if (!cli->missing)
+        return 0;
+    if (cli->command->store == JOBQ__STORE_MUST_BE)
+        return jobq__cli_usage(cli, "there is no store at %s", dsn);
+    if (!said)
+        jobq__cli_note(cli, "there is no store at %s: the first push makes it, or \"%s migrate\"",
+                       dsn, cli->program);
+    cli->shown_dsn = jobq__cli_format(cli, "%s", dsn);
+    if (cli->queue_is_ours)
+        jobq_queue_free(cli->queue);
+    cli->queue_is_ours = jobq_queue_new("memory:", NULL, &cli->queue) == 0;
+    return cli->queue_is_ours ? 0 : jobq__cli_fail(cli);
+}
+
 int jobq__cli_open(jobq__cli *cli)
 {
+    if (cli->queue_is_ours)
+        jobq_queue_free(cli->queue);
+    cli->queue_is_ours = false;
     if (cli->front.ready_worker) {
         cli->queue = cli->front.ready_worker->queue;
-        return 0;
-    }
-    if (jobq_queue_new(cli->given.dsn, NULL, &cli->queue) < 0)
+    } else if (jobq_queue_new(cli->given.dsn, NULL, &cli->queue) < 0) {
         return jobq__cli_fail(cli);
-    cli->queue_is_ours = true;
-    return 0;
+    } else {
+        cli->queue_is_ours = true;
+    }
+    cli->shown_dsn = jobq_queue_dsn(cli->queue);
+    return look_for_store(cli);
 }
 
 static int check_words(const jobq__cli *cli)
@@ -241,9 +371,9 @@ static int check_words(const jobq__cli *cli)
     if (n < (size_t)c->min_args)
         return jobq__cli_usage(cli, "%s needs %s", c->name, c->arguments);
     if (c->max_args >= 0 && n > (size_t)c->max_args)
-        return jobq__cli_usage(cli, "%s takes no \"%s\"; usage: %s %s %s", c->name,
+        return jobq__cli_usage(cli, "%s takes no \"%s\"; usage: %s %s%s%s", c->name,
                                cli->given.args.items[c->max_args], cli->program, c->name,
-                               c->arguments);
+                               *c->arguments ? " " : "", c->arguments);
     return 0;
 }
 
@@ -281,6 +411,7 @@ int jobq_console_main(const jobq_console *console, int argc, char *const *argv)
         memcpy(&cli.front, console,
                console->size < sizeof(cli.front) ? console->size : sizeof(cli.front));
     cli.program = cli.front.program ? cli.front.program : "jobqueue";
+    cli.program_file = argc > 0 ? argv[0] : NULL;
     cli.given.limit = 50;
     cli.given.older_than_ms = cli.given.max_age_ms = -1;
     jobq__terminal_look(&cli.terminal, false);

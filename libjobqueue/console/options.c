@@ -54,17 +54,30 @@ static int set_limit(jobq__cli *cli, const struct jobq__cli_option *row, const c
     return 0;
 }
 
+/* What is above zero never becomes zero, which would mean "off" or "for ever". */
+static int set_time(jobq__cli *cli, const struct jobq__cli_option *row, const char *value,
+                    const char *unit, double unit_ms)
+{
+    const double ten_years_ms = 10.0 * 366 * 86400 * 1000;
+    double n;
+    int64_t ms;
+
+    if (!jobq__str_double(value, strlen(value), &n) || n < 0 || n * unit_ms > ten_years_ms)
+        return jobq__cli_usage(cli, "option --%s: \"%s\" is not a number of %s from 0 to ten years",
+                               row->name, value, unit);
+    ms = (int64_t)(n * unit_ms + 0.5);
+    *(int64_t *)field(cli, row) = ms == 0 && n > 0 ? 1 : ms;
+    return 0;
+}
+
 static int set_span(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
 {
-    const double ten_years = 10.0 * 366 * 86400;
-    double seconds;
+    return set_time(cli, row, value, "seconds", 1000);
+}
 
-    if (!jobq__str_double(value, strlen(value), &seconds) || seconds < 0 || seconds > ten_years)
-        return jobq__cli_usage(cli,
-                               "option --%s: \"%s\" is not a number of seconds from 0 to ten years",
-                               row->name, value);
-    *(int64_t *)field(cli, row) = (int64_t)(seconds * 1000 + 0.5);
-    return 0;
+static int set_hours(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    return set_time(cli, row, value, "hours", 3600000);
 }
 
 /* --watch alone is every two seconds. */
@@ -157,21 +170,33 @@ static const struct jobq__cli_option rows[] = {
      JOBQ__ON_FILTER, AT(reason), set_text},
     {"older-than", "SECONDS", "only jobs that died at least so long ago", JOBQ__ON_FILTER,
      AT(older_than_ms), set_span},
+    {"hours", "N", "the same in hours", JOBQ__ON_HOURS, AT(older_than_ms), set_hours},
     {"all", NULL, "every dead job", JOBQ__ON_MEND, AT(all), set_flag},
-    {"dry-run", NULL, "change nothing, say what would be done", JOBQ__ON_MEND, AT(dry_run),
+    {"dry-run", NULL, "change nothing, say what would be done", JOBQ__ON_DRY, AT(dry_run),
      set_flag},
+    {"all", NULL, "all queues, whatever their names", JOBQ__ON_QUEUES, AT(all), set_flag},
+    {"ttl", "SECONDS", "end the pause by itself after so long (default 0: when it is resumed)",
+     JOBQ__ON_TTL, AT(ttl_ms), set_span},
+    {"hard", NULL, "end running ones by exception and kill, as at their time limit", JOBQ__ON_HARD,
+     AT(hard), set_flag},
+    {"force", NULL, "do not ask", JOBQ__ON_FORCE, AT(force), set_flag},
     {"context", "KEY=VALUE", "a text that travels with the job; may be repeated", JOBQ__ON_CONTEXT,
      AT(contexts), add_pair},
     {"raw", NULL,
      "the payload's bytes as they are: show writes them, push NAME reads them from standard input; "
      "with show --json a line that push --raw without NAME takes",
      JOBQ__ON_RAW, AT(raw), set_flag},
-    {"watch", "[=SECONDS]", "again and again until INT or TERM, every 2 seconds unless it is said",
+    {"watch", "[=SECONDS]",
+     "again and again until INT or TERM, every 2 seconds unless it is said (top: every second)",
      JOBQ__ON_WATCH, AT(watch_ms), set_watch},
     {"max-age", "SECONDS", "longest time that the oldest ready job may have been ready",
      JOBQ__ON_AGE, AT(max_age_ms), set_span},
     {"queue", "QUEUE,...", "the queues to serve, in this order (default: the connection's)",
      JOBQ__ON_WORK, AT(queues), add_list},
+    {"reload", NULL,
+     "for development: start anew, once the running jobs have ended, when a loaded source file "
+     "changes",
+     JOBQ__ON_WORK, AT(reload), set_flag},
     {"daemon", NULL, "accepted for old habits; changes nothing", JOBQ__ON_WORK, AT(daemon),
      set_flag},
     {"dsn", "DSN",

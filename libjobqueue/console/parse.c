@@ -53,6 +53,22 @@ static const char *places(const jobq__cli *cli, const char *name, jobq__buf *out
     return jobq__buf_text(out);
 }
 
+/* What `work` has in another front end. */
+static int refuse_source(jobq__cli *cli, const char *name)
+{
+    static const struct {
+        const char *name, *of;
+    } sources[] = {{"exec", "the program jobqueue"},
+                   {"bootstrap", "PHP's JobQueue\\Console::run($argv) without a worker"},
+                   {"app", "python -m jobqueue"}};
+
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+        if (strcmp(name, sources[i].name) == 0)
+            return jobq__cli_usage(cli, "%s has no option --%s here: it belongs to %s",
+                                   cli->command ? cli->command->name : "work", name, sources[i].of);
+    return 0;
+}
+
 static int refuse_option(jobq__cli *cli, const char *name)
 {
     jobq__buf where = {0};
@@ -66,6 +82,8 @@ static int refuse_option(jobq__cli *cli, const char *name)
     if (*text)
         return jobq__cli_usage(cli, "option --%s stands behind its command: it belongs to %s", name,
                                text);
+    if (refuse_source(cli, name))
+        return JOBQ__EXIT_USAGE;
     if (nearest)
         return jobq__cli_usage(cli, "unknown option --%s, did you mean --%s?", name, nearest);
     if (cli->command)
@@ -124,11 +142,18 @@ static int take_option(jobq__cli *cli, const char *text, const char *next, bool 
     return jobq__option_apply(cli, &view, value);
 }
 
+/* "listen" is "work --reload". */
+static bool is_listen(const char *word)
+{
+    return strcmp(word, "listen") == 0 || strcmp(word, "queue:listen") == 0;
+}
+
 static int take_command(jobq__cli *cli, const char *word)
 {
     const char *nearest;
 
     cli->command = jobq__command_find(word);
+    cli->given.reload = cli->command && is_listen(word);
     if (!cli->command) {
         nearest = jobq__command_nearest(word);
         if (nearest)

@@ -84,6 +84,8 @@ const jobq__option jobq__options[] = {
      "0", NULL, NULL, "how long a finished job can still be found"},
     {"maps", JOBQ__TYPE_ENUM, H, AT(maps), FORM("array or object"), "array", map_words, NULL,
      "PHP: what a map of the payload becomes"},
+    {"async_concurrency", JOBQ__TYPE_INT, H, AT(async_concurrency), RANGE(1, 1000), "1", NULL, NULL,
+     "Python: so many jobs of an async handler may run in a child at once"},
     {"jitter", JOBQ__TYPE_NUMBER, W | H, AT(jitter), RANGE_0(0, 1, "none"), "0.1", NULL, NULL,
      "share of the backoff that chance adds at most, so that retries do not come in step"},
 
@@ -127,6 +129,8 @@ const jobq__option jobq__options[] = {
     {"name", JOBQ__TYPE_TEXT, W, AT(name),
      FORM("1 to 255 bytes of UTF-8 without control characters"), NULL, NULL, jobq__check_label,
      "a name for this worker, shown beside its id"},
+    {"force", JOBQ__TYPE_BOOL, W, AT(force), FORM("true or false"), "false", NULL, NULL,
+     "go on while all queues are paused; a queue's own pause still holds"},
     {"prefetch", JOBQ__TYPE_INT, W, AT(prefetch), 0, 100000, "auto, or 0 to 100000 (0 = none)",
      "auto", auto_word, NULL, "jobs held beyond the running ones"},
     {"output", JOBQ__TYPE_TEXT, W, AT(output),

@@ -21,8 +21,8 @@ static int check_reason(const char *word, uint8_t *reason_out)
         return jobq__error_set_subject(
             JOBQ_EINVAL, "reason", 6,
             "reason must be attempts_exhausted, timed_out, crashed, deadline_passed, expired, "
-            "undecodable, unknown_name, unsupported_version, failed_by_handler, not_retryable or "
-            "released_too_often, got \"%.64s\"",
+            "undecodable, unknown_name, unsupported_version, failed_by_handler, not_retryable, "
+            "cancelled or released_too_often, got \"%.64s\"",
             word);
     *reason_out = (uint8_t)reason;
     return 0;

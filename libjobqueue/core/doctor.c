@@ -23,6 +23,7 @@ enum {
     SKEW_PROBLEM_MS = 10000,
     USUAL_LEASE_MS = 30000,
     WAIT_TOO_LONG_MS = 60000, /* of a ready job that nobody will take */
+    LOOKED_AT = 100,          /* delayed jobs of a queue */
     FREE_LEAST_MB = 64
 };
 
@@ -64,6 +65,8 @@ static const char *advice_for(int code)
         {JOBQ_ETIMEOUT, "see what keeps the store busy, or raise read_timeout"},
         {JOBQ_EBUSY, "see who holds the store locked, or raise read_timeout"}};
 
+    if (code == JOBQ_ECONF && strstr(jobq_error_message(jobq_error_last()), "schema"))
+        return "older stores are made new by `jobqueue migrate`, older programs by an update";
     if (jobq_error_is_fatal(jobq_error_last()))
         return correct;
     for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
@@ -201,6 +204,55 @@ static bool is_served(const jobq_workers *workers, const char *queue)
     return false;
 }
 
+static bool is_announced(const jobq_workers *workers, const char *queue, const jobq_info *info)
+{
+    const char *watched, *name;
+    char wanted[300];
+
+    snprintf(wanted, sizeof(wanted), "%s@%" PRId64, jobq_info_text(info, JOBQ_INFO_NAME, NULL),
+             jobq_info_number(info, JOBQ_INFO_VERSION));
+    for (size_t i = 0; i < jobq_workers_count(workers); i++) {
+        bool serves = false;
+
+        for (size_t k = 0; (watched = jobq_workers_queue(workers, i, k)) != NULL; k++)
+            serves = serves || strcmp(watched, queue) == 0;
+        for (size_t k = 0; serves && (name = jobq_workers_name(workers, i, k)) != NULL; k++)
+            if (strcmp(name, wanted) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Jobs that workers took and put aside (rule F3), and nobody alive could run them. They come back
+ * every minute at the latest: those that are due first show them. */
+static int check_names(doctor *d, const char *queue)
+{
+    const jobq_info *first = NULL;
+    size_t n = 0;
+    jobq_list *list;
+    int rc = jobq_queue_jobs(d->queue, queue, strlen(queue), JOBQ_DELAYED, LOOKED_AT, NULL, &list);
+
+    if (rc < 0)
+        return say_error(d, "handlers", rc);
+    for (size_t i = 0; i < jobq_list_count(list); i++) {
+        const jobq_info *info = jobq_list_get(list, i);
+
+        if (!jobq_info_number(info, JOBQ_INFO_PUT_ASIDE) || is_announced(d->workers, queue, info))
+            continue;
+        first = first ? first : info;
+        n++;
+    }
+    if (first)
+        say(d, JOBQ_FINDING_PROBLEM, "handlers",
+            "start a worker that has it; after the workers' --unknown-for such jobs are dead",
+            "queue \"%s\" has %zu%s jobs that nobody alive has a handler for, the first one is "
+            "\"%s\" version %" PRId64,
+            queue, n, n == LOOKED_AT ? " or more" : "", jobq_info_text(first, JOBQ_INFO_NAME, NULL),
+            jobq_info_number(first, JOBQ_INFO_VERSION));
+    jobq_list_free(list);
+    return 0;
+}
+
 static int check_queue(doctor *d, const char *name)
 {
     int64_t v[JOBQ_STATS], age;
@@ -209,12 +261,16 @@ static int check_queue(doctor *d, const char *name)
     if (rc < 0)
         return say_error(d, "workers", rc);
     age = v[JOBQ_STAT_OLDEST_READY_AGE_MS];
+    if (v[JOBQ_STAT_PAUSED])
+        say(d, JOBQ_FINDING_NOTE, "paused", "\"jobqueue resume\" with its name or --all ends that",
+            "queue \"%s\" is paused, %" PRId64 " jobs wait in it", name,
+            v[JOBQ_STAT_READY] + v[JOBQ_STAT_DELAYED]);
     if (v[JOBQ_STAT_READY] && age > WAIT_TOO_LONG_MS && !is_served(d->workers, name))
         say(d, JOBQ_FINDING_PROBLEM, "workers", "start one that has it in its --queue list",
             "queue \"%s\" has %" PRId64 " ready jobs, the oldest since %" PRId64
             " s, and no live worker",
             name, v[JOBQ_STAT_READY], age / 1000);
-    return 0;
+    return v[JOBQ_STAT_DELAYED] ? check_names(d, name) : 0;
 }
 
 static int check_workers(doctor *d)

@@ -119,13 +119,15 @@ jobq_slice jobq__fault_bytes(const jobq__buf *out)
 void jobq__entry_write(jobq__buf *out, const jobq__entry *entry)
 {
     jobq__buf_reset(out);
-    jobq__buf_addc(out, '\x96');
+    jobq__buf_addc(out, entry->shared ? '\x97' : '\x96');
     put_int(out, entry->started_at_ms);
     put_int(out, entry->ended_at_ms);
     put_text(out, entry->worker, WORKER_MAX);
     put_text(out, entry->outcome, OUTCOME_MAX);
     put_text(out, entry->class_name, JOBQ__FAULT_CLASS);
     put_text(out, entry->message, JOBQ__ENTRY_MESSAGE);
+    if (entry->shared)
+        jobq__buf_addc(out, '\xc3');
     if (out->failed)
         jobq__buf_reset(out);
 }
@@ -147,40 +149,63 @@ void jobq__lost_entry_make(jobq__lost_entry *out, int64_t found_at_ms)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Reads a list of exactly `want` values: integers first, texts (or nil) after. */
-static bool read_list(jobq_reader *r, jobq_slice bytes, jobq__arena *arena, int64_t *ints,
-                      size_t int_count, jobq_slice *texts, size_t text_count)
+static bool read_ints(jobq_reader *r, int64_t *out, size_t n)
 {
     jobq_token token;
 
-    jobq_reader_open(r, JOBQ_FORMAT_MSGPACK, bytes.p, bytes.n);
-    if (jobq_reader_next(r, &token) != 1 || token.kind != JOBQ_LIST ||
-        token.as.count != int_count + text_count)
-        return false;
-    for (size_t i = 0; i < int_count; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (jobq_reader_next(r, &token) != 1 || token.kind != JOBQ_INT)
             return false;
-        ints[i] = token.as.integer;
+        out[i] = token.as.integer;
     }
-    for (size_t i = 0; i < text_count; i++) {
+    return true;
+}
+
+static bool read_texts(jobq_reader *r, jobq__arena *arena, jobq_slice *out, size_t n)
+{
+    jobq_token token;
+
+    for (size_t i = 0; i < n; i++) {
         if (jobq_reader_next(r, &token) != 1 || (token.kind != JOBQ_STR && token.kind != JOBQ_NIL))
             return false;
-        texts[i] = (jobq_slice){0};
+        out[i] = (jobq_slice){0};
         if (token.kind == JOBQ_NIL)
             continue;
-        texts[i] = (jobq_slice){jobq__arena_copy(arena, token.as.text.p, token.as.text.n),
-                                token.as.text.n};
-        if (!texts[i].p)
+        out[i] = (jobq_slice){jobq__arena_copy(arena, token.as.text.p, token.as.text.n),
+                              token.as.text.n};
+        if (!out[i].p)
             return false;
     }
+    return true;
+}
+
+/* Reads a list of exactly so many values: integers first, texts (or nil) after, then perhaps a flag
+ * (NULL: there is none). */
+static bool read_list(jobq_reader *r, jobq_slice bytes, jobq__arena *arena, int64_t *ints,
+                      size_t int_count, jobq_slice *texts, size_t text_count, bool *flag)
+{
+    jobq_token token;
+    bool flagged;
+
+    jobq_reader_open(r, JOBQ_FORMAT_MSGPACK, bytes.p, bytes.n);
+    if (jobq_reader_next(r, &token) != 1 || token.kind != JOBQ_LIST)
+        return false;
+    flagged = flag && token.as.count == int_count + text_count + 1;
+    if (token.as.count != int_count + text_count + flagged || !read_ints(r, ints, int_count) ||
+        !read_texts(r, arena, texts, text_count))
+        return false;
+    if (flagged && (jobq_reader_next(r, &token) != 1 || token.kind != JOBQ_BOOL))
+        return false;
+    if (flag)
+        *flag = flagged && token.as.boolean;
     return jobq_reader_next(r, &token) == 0;
 }
 
 static bool read_record(jobq_slice bytes, jobq__arena *arena, int64_t *ints, size_t int_count,
-                        jobq_slice *texts, size_t text_count)
+                        jobq_slice *texts, size_t text_count, bool *flag)
 {
     jobq_reader *r = bytes.p ? jobq_reader_new() : NULL;
-    bool good = r && read_list(r, bytes, arena, ints, int_count, texts, text_count);
+    bool good = r && read_list(r, bytes, arena, ints, int_count, texts, text_count, flag);
 
     jobq_reader_free(r);
     return good;
@@ -191,7 +216,7 @@ bool jobq__fault_read(jobq_slice bytes, jobq__arena *arena, jobq__fault *out)
     jobq_slice texts[4];
 
     memset(out, 0, sizeof(*out));
-    if (!read_record(bytes, arena, NULL, 0, texts, 4))
+    if (!read_record(bytes, arena, NULL, 0, texts, 4, NULL))
         return false;
     *out = (jobq__fault){texts[0], texts[1], texts[2], texts[3]};
     return true;
@@ -201,10 +226,11 @@ bool jobq__entry_read(jobq_slice bytes, jobq__arena *arena, jobq__entry *out)
 {
     jobq_slice texts[4];
     int64_t times[2];
+    bool shared = false;
 
     memset(out, 0, sizeof(*out));
-    if (!read_record(bytes, arena, times, 2, texts, 4))
+    if (!read_record(bytes, arena, times, 2, texts, 4, &shared))
         return false;
-    *out = (jobq__entry){times[0], times[1], texts[0], texts[1], texts[2], texts[3]};
+    *out = (jobq__entry){times[0], times[1], texts[0], texts[1], texts[2], texts[3], shared};
     return true;
 }

@@ -6,7 +6,8 @@
  *
  *     error    msgpack list [class, message, where, trace], <= 64 KiB
  *     entry    msgpack list [started_ms, ended_ms, worker, outcome, class, message],
- *              message <= 1 KiB
+ *              message <= 1 KiB; a seventh value, true, when other jobs ran in the process that
+ *              died
  */
 #ifndef JOBQ_CORE_FAULT_H
 #define JOBQ_CORE_FAULT_H
@@ -31,6 +32,7 @@ typedef struct {
 typedef struct {
     int64_t started_at_ms, ended_at_ms;
     jobq_slice worker, outcome, class_name, message;
+    bool shared;
 } jobq__entry;
 
 bool jobq__fault_is_empty(const jobq__fault *fault);

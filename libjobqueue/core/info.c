@@ -66,6 +66,8 @@ int64_t jobq_info_number(const jobq_info *info, jobq_info_number_field which)
         [JOBQ_INFO_AVAILABLE_AT_MS] = r->available_at_ms,
         [JOBQ_INFO_RESERVED_UNTIL_MS] = r->reserved_until_ms,
         [JOBQ_INFO_DIED_AT_MS] = r->died_at_ms,
+        [JOBQ_INFO_PUT_ASIDE] = r->state <= JOBQ_DELAYED && r->counters.parked_since_ms != 0,
+        [JOBQ_INFO_CANCEL] = r->cancel,
     };
 
     return (size_t)which < sizeof(values) / sizeof(values[0]) ? values[which] : 0;
@@ -122,6 +124,8 @@ int jobq_info_check(const jobq_info *info)
     int rc;
 
     jobq__error_clear();
+    if (info->gone)
+        return jobq__error_set(JOBQ_EPAYLOAD, "the job is gone, and its payload with it");
     rc = jobq__envelope_read(r->header, &arena,
                              &header); /* again, so that the error is worded again */
     jobq__arena_free(&arena);
@@ -237,6 +241,15 @@ bool jobq_info_error(const jobq_info *info, const char **class_name, const char 
     give(where, fault.where);
     give(trace, fault.trace);
     return true;
+}
+
+bool jobq_info_attempt_shared(const jobq_info *info, size_t i)
+{
+    jobq_info *mine = (jobq_info *)info;
+    jobq__entry entry;
+
+    return i < info->record->history_count &&
+           jobq__entry_read(info->record->history[i], &mine->arena, &entry) && entry.shared;
 }
 
 bool jobq_info_attempt(const jobq_info *info, size_t i, int64_t *started_at_ms,

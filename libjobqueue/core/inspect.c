@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/fault.h"
+#include "core/follow.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -93,7 +95,8 @@ int jobq_queue_find(jobq_queue *queue, const char *id, size_t n, jobq_info **inf
     if (!p)
         return JOBQ_ENOMEM;
     rc = jobq__queue_note(queue, jobq__store_find(queue->store, jobq__slice(id, n), &p->batch));
-    if (rc == JOBQ_ENOTFOUND || (rc == 0 && !p->batch.first))
+    if (rc == JOBQ_ENOTFOUND ||
+        (rc == 0 && (!p->batch.first || jobq__queue_is_hidden(p->batch.first->queue))))
         rc = not_found(id, n);
     if (rc == 0 && !(info = new_info(p, p->batch.first)))
         rc = JOBQ_ENOMEM;
@@ -101,6 +104,83 @@ int jobq_queue_find(jobq_queue *queue, const char *id, size_t n, jobq_info **inf
     if (rc == 0)
         *info_out = info;
     return rc;
+}
+
+/* ---- of a hook ------------------------------------------------------------------------------- */
+
+/* As it was when it died. */
+static int set_death(jobq__page *p, jobq_record *record, const jobq__death *death)
+{
+    const jobq__fault fault = {.class_name = death->class_name, .message = death->message};
+    jobq__buf buf = {0};
+
+    record->state = JOBQ_DEAD;
+    record->reason = (uint8_t)death->reason;
+    record->died_at_ms = death->died_at_ms;
+    record->error = (jobq_slice){0};
+    if (jobq__fault_is_empty(&fault))
+        return 0;
+    jobq__fault_write(&buf, &fault);
+    if (buf.n)
+        record->error = jobq_batch_copy(&p->batch, buf.p, buf.n);
+    jobq__buf_free(&buf);
+    return record->error.p ? 0 : jobq__error_nomem();
+}
+
+/* The record of a job that is gone: what its hook tells. */
+static jobq_record *make_record(jobq__page *p, const jobq_record *hook, const jobq__death *death)
+{
+    jobq_record *record = jobq_batch_add(&p->batch);
+    const jobq_slice queue = jobq__follow_queue(hook->queue);
+
+    if (!record)
+        return NULL;
+    record->id = death->id;
+    record->name = jobq_batch_copy(&p->batch, hook->name.p, hook->name.n);
+    record->queue = jobq_batch_copy(&p->batch, queue.p, queue.n);
+    record->version = hook->version;
+    record->enqueued_at_ms = hook->enqueued_at_ms;
+    return record->name.p && record->queue.p ? record : NULL;
+}
+
+static int load_death(jobq_queue *queue, jobq__page *p, const jobq_record *hook, bool *gone)
+{
+    jobq__death death = {0};
+    jobq_record *record;
+    int rc;
+
+    *gone = false;
+    if (!jobq__follow_read(hook->body, &p->batch.arena, &death))
+        return jobq__error_set(JOBQ_EPAYLOAD, "the failed hook \"%.*s\" cannot be read",
+                               (int)hook->id.n, (const char *)hook->id.p);
+    rc = jobq__queue_note(queue, jobq__store_find(queue->store, death.id, &p->batch));
+    record = rc == 0 ? p->batch.first : NULL;
+    if (rc < 0 && rc != JOBQ_ENOTFOUND)
+        return rc;
+    jobq__error_clear();
+    if (record && record->state == JOBQ_DEAD)
+        return 0;
+    *gone = !record;
+    if (!record)
+        record = make_record(p, hook, &death);
+    return record ? set_death(p, record, &death) : jobq__error_nomem();
+}
+
+int jobq__info_of_death(jobq_queue *queue, const jobq_record *hook, jobq_info **info_out)
+{
+    jobq__page *p = new_page();
+    jobq_info *info = NULL;
+    bool gone = false;
+    int rc = p ? load_death(queue, p, hook, &gone) : JOBQ_ENOMEM;
+
+    if (rc == 0)
+        info = new_info(p, p->batch.first);
+    release_page(p);
+    if (!info)
+        return rc < 0 ? rc : JOBQ_ENOMEM;
+    info->gone = gone;
+    *info_out = info;
+    return 0;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

@@ -23,11 +23,16 @@ struct jobq_info {
     const jobq_record *record;
     jobq__arena arena; /* what was decoded */
     bool header_read, options_made;
+    bool gone; /* only what a hook's body says is known */
     int header_problem;
     jobq__header header;
     jobq__shown_option *options;
     size_t option_count;
 };
+
+/* The dead job of a failed hook whose body that is, as the hook's listeners see it: what the store
+ * has of it, and when that was put back or is gone, what the body says. */
+int jobq__info_of_death(jobq_queue *queue, const jobq_record *hook, jobq_info **info_out);
 
 /* One page of the listing as a list of infos. On success it is the caller's. */
 int jobq__list_load(jobq_queue *queue, const jobq_listing *wanted, jobq_list **list_out);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/conf_table.h"
+#include "core/follow.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -100,7 +101,7 @@ const char *jobq_job_name(const jobq_job *job, size_t *n_out)
 
 const char *jobq_job_queue(const jobq_job *job, size_t *n_out)
 {
-    return text(job->queue, n_out);
+    return text(jobq__follow_queue(job->queue), n_out); /* a hook is about a job of that queue */
 }
 
 int64_t jobq__job_store_now(const jobq_job *job)
@@ -285,9 +286,15 @@ int jobq_job_extend(jobq_job *job)
     return rc < 0 ? rc : job->ops->extend(job);
 }
 
+bool jobq_job_is_lost(const jobq_job *job)
+{
+    return job && job->ops && job->ops->is_lost && job->ops->is_lost(job);
+}
+
 bool jobq_job_is_cancelled(const jobq_job *job)
 {
-    return job && job->ops && job->ops->is_cancelled && job->ops->is_cancelled(job);
+    return jobq_job_is_lost(job) ||
+           (job && job->ops && job->ops->is_cancelled && job->ops->is_cancelled(job));
 }
 
 bool jobq_job_is_stopping(const jobq_job *job)

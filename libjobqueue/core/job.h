@@ -16,7 +16,8 @@
 typedef struct {
     int (*settle)(jobq_job *job, jobq_ending ending, int64_t delay_ms);
     int (*extend)(jobq_job *job);
-    bool (*is_cancelled)(const jobq_job *job);
+    bool (*is_lost)(const jobq_job *job);      /* its lease */
+    bool (*is_cancelled)(const jobq_job *job); /* people want it to end */
     bool (*is_stopping)(const jobq_job *job);
     int (*interrupted)(jobq_job *job); /* JOBQ_INTERRUPT_* */
     void (*free)(jobq_job *job);       /* NULL = belongs to its giver */
@@ -39,6 +40,7 @@ struct jobq_job {
     int64_t taken_at_ms;     /* store clock when it was handed out */
     int64_t taken_mono_ms;   /* the same moment by our clock */
     int64_t started_mono_ms; /* the handler's start, 0 = not yet */
+    uint32_t seat;           /* child: which of those that run in it */
     jobq__fault fault;       /* set_error: points into fault_arena */
     jobq__arena fault_arena;
     bool settled; /* over: as `ending` says ... */

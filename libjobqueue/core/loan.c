@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/follow.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -60,10 +61,27 @@ static void count_end(jobq_queue *queue, jobq_ending ending, const jobq__verdict
         queue->counters[JOBQ__COUNT_RETRIED]++;
 }
 
-/* Error and history entry of the attempt, into the loan's buffers. */
+/* A death owes its hook (rule F6). */
+static void add_follow(jobq_job *job, jobq_settlement *s)
+{
+    jobq__death death = {.id = s->id,
+                         .queue = job->queue,
+                         .name = job->name,
+                         .header = job->header_bytes,
+                         .version = job->version,
+                         .reason = s->reason,
+                         .died_at_ms = jobq__job_store_now(job),
+                         .class_name = job->fault.class_name,
+                         .message = job->fault.message};
+
+    if (s->op == JOBQ_OP_DEAD)
+        s->follow = jobq__follow_make(&job->arena, &death);
+}
+
+/* Error and history entry of the attempt, into the loan's buffers; and what follows a death. */
 void jobq__loan_record(jobq__loan *l, const char *worker, jobq_ending ending, jobq_settlement *s)
 {
-    const jobq_job *job = &l->job;
+    jobq_job *job = &l->job;
     jobq__entry entry = {
         .started_at_ms = job->taken_at_ms,
         .ended_at_ms = jobq__job_store_now(job),
@@ -73,6 +91,7 @@ void jobq__loan_record(jobq__loan *l, const char *worker, jobq_ending ending, jo
         .message = job->fault.message,
     };
 
+    add_follow(job, s);
     if (traces[ending].entry)
         jobq__entry_write(&l->entry, &entry);
     if (traces[ending].entry && l->entry.n)
@@ -136,7 +155,8 @@ static void return_record(jobq__loan *l)
 static int settle_loan(jobq_job *job, jobq_ending ending, int64_t delay_ms)
 {
     jobq__loan *l = loan_of(job);
-    jobq__end end = {.ending = ending, .delay_ms = delay_ms};
+    jobq__end end = {
+        .ending = ending, .delay_ms = delay_ms, .cancelled = l->cancel != JOBQ_CANCEL_NONE};
     jobq__verdict verdict;
     jobq_settlement s;
     jobq_exchange x = {.worker = jobq__slice_text(l->worker),
@@ -185,6 +205,35 @@ static bool is_loan_lost(const jobq_job *job)
     return loan_of(job)->lost;
 }
 
+enum { LOOK_MS = 800 };
+
+/* What the store says of it; a store that cannot be asked says nothing. */
+static void look(jobq__loan *l)
+{
+    const int64_t now = jobq__clock_mono_ms();
+    jobq_batch *batch = &l->queue->batch;
+    const jobq_record *record;
+
+    if (l->lost || l->cancel || !l->worker[0] || now - l->looked_mono_ms < LOOK_MS)
+        return;
+    l->looked_mono_ms = now;
+    jobq__batch_reset(batch);
+    if (jobq__queue_note(l->queue,
+                         jobq__store_held(l->queue->store, jobq__slice_text(l->worker), batch)) < 0)
+        return;
+    for (record = batch->first; record; record = record->next)
+        if (jobq__token_equal(record->token, l->job.token))
+            break;
+    l->lost = !record;
+    l->cancel = record ? record->cancel : JOBQ_CANCEL_NONE;
+}
+
+static bool is_loan_cancelled(const jobq_job *job)
+{
+    look(loan_of(job));
+    return loan_of(job)->lost || loan_of(job)->cancel;
+}
+
 static void free_loan(jobq_job *job)
 {
     jobq__loan *l = loan_of(job);
@@ -196,7 +245,12 @@ static void free_loan(jobq_job *job)
 }
 
 static const jobq__job_ops loan_ops = {
-    .settle = settle_loan, .extend = extend_loan, .is_cancelled = is_loan_lost, .free = free_loan};
+    .settle = settle_loan,
+    .extend = extend_loan,
+    .is_lost = is_loan_lost,
+    .is_cancelled = is_loan_cancelled,
+    .free = free_loan,
+};
 
 jobq__loan *jobq__loan_new(jobq_queue *queue)
 {

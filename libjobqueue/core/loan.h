@@ -15,7 +15,9 @@ typedef struct {
     char worker[JOBQ__WORKER_ID_SIZE];
     int64_t lease_ms, until_mono_ms;
     bool lost;
-    bool tried; /* a settlement was sent whose answer is lost */
+    uint8_t cancel;         /* JOBQ_CANCEL_*: people want it to end (rule L3) */
+    int64_t looked_mono_ms; /* when we asked whether it is to end */
+    bool tried;             /* a settlement was sent whose answer is lost */
     jobq__buf error, entry;
 } jobq__loan;
 
@@ -24,8 +26,8 @@ jobq__loan *jobq__loan_new(jobq_queue *queue);
 /* One write that keeps the record; `running` (may be NULL) is the hand-out it lists. */
 int jobq__loan_renew(jobq_queue *queue, const char *worker, int64_t lease_ms,
                      const jobq_lease_token *running);
-/* Error and history entry of an attempt that ended so, into the loan's buffers and the settlement.
- */
+/* Error and history entry of an attempt that ended so, into the loan's buffers and the settlement;
+ * and, when it is a death, the hook that it owes. */
 void jobq__loan_record(jobq__loan *loan, const char *worker, jobq_ending ending,
                        jobq_settlement *s);
 /* Words the store's answer to a settlement: 0 or a negative code. */

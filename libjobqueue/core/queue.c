@@ -53,6 +53,7 @@ void jobq_queue_free(jobq_queue *queue)
     jobq__store_free(queue->store);
     jobq_conf_free(queue->conf);
     jobq__batch_free(&queue->batch);
+    jobq__batch_free(&queue->pauses.batch);
     jobq__free(queue->items);
     jobq__free(queue);
 }

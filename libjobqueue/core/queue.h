@@ -40,6 +40,15 @@ typedef struct {
     int64_t stamp; /* process that made it */
 } jobq__spare;
 
+/* What reserve knows of paused queues (core/pauses.h). */
+typedef struct {
+    jobq_batch batch;
+    const jobq_pause *first;
+    int64_t control; /* the number they belong to */
+    bool known;
+    int64_t read_mono_ms, store_ms; /* when they were read, by our clock and by the store's */
+} jobq__known_pauses;
+
 struct jobq_queue {
     jobq__store *store;
     jobq_conf *conf; /* scope connection */
@@ -48,6 +57,7 @@ struct jobq_queue {
     jobq_push *items; /* scratch of push_many */
     size_t item_room;
     jobq__spare spare;
+    jobq__known_pauses pauses;
     /* reserve: a record whose last exchange may have taken a job that never arrived; "" = none */
     char doubtful[JOBQ__WORKER_ID_SIZE];
     int64_t maintain_at_mono_ms;    /* reserve: when maintenance is due next */

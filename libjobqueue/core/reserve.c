@@ -10,6 +10,7 @@
 
 #include "core/conf_table.h"
 #include "core/loan.h"
+#include "core/pauses.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -115,9 +116,11 @@ static int maintain(jobq_queue *queue)
 typedef struct {
     jobq_queue *queue;
     jobq__loan *l;
-    const jobq_slice *queues;
+    const jobq_slice *queues; /* that were asked for ... */
     size_t count;
-    int64_t lease_ms, next_due_ms, now_ms;
+    jobq_slice *open; /* ... and are not paused */
+    size_t open_count;
+    int64_t lease_ms, next_due_ms, now_ms, control;
 } taking;
 
 /* One job into the loan: 1, 0 none, or an error. */
@@ -126,8 +129,8 @@ static int take_next(taking *t)
     jobq_queue *queue = t->queue;
     jobq_exchange x = {.worker = jobq__slice_text(queue->spare.id),
                        .lease_ms = t->lease_ms,
-                       .queues = t->queues,
-                       .queue_count = t->count,
+                       .queues = t->open,
+                       .queue_count = t->open_count,
                        .want = 1,
                        .want_taken_back = 1,
                        .want_bytes = 1,
@@ -138,6 +141,7 @@ static int take_next(taking *t)
     rc = jobq__queue_note(queue, jobq__store_exchange(queue->store, &x));
     t->next_due_ms = x.next_due_ms;
     t->now_ms = x.now_ms;
+    t->control = x.control;
     if (rc < 0) { /* after trouble everybody renews before anybody takes back (rule C5) */
         queue->take_back_from_mono_ms = jobq__clock_mono_ms() + t->lease_ms;
         if (jobq__queue_is_doubtful(rc))
@@ -146,6 +150,7 @@ static int take_next(taking *t)
     }
     if (!queue->batch.first)
         return 0;
+    t->l->cancel = queue->batch.first->cancel;
     rc = jobq__job_fill(&t->l->job, queue->batch.first, NULL, NULL, x.now_ms);
     if (rc < 0)
         doubt_spare(queue);
@@ -176,13 +181,29 @@ static void explain(jobq_job *job)
     jobq_job_set_error(job, NULL, 0, message, strlen(message), NULL, 0, NULL, 0);
 }
 
+/* Rule L3: it was to end before anybody began it. */
+static void turn_to_cancelled(jobq_job *job, jobq__verdict *verdict, jobq_ending *ending)
+{
+    const jobq__end end = {.ending = JOBQ_ENDED_STOPPED, .delay_ms = -1, .cancelled = true};
+
+    *ending = end.ending;
+    jobq__retry_judge(&job->policy, &job->counters, &end, jobq__job_store_now(job), 0, verdict);
+    jobq_job_set_error(job, NULL, 0, JOBQ__CANCELLED_TEXT, strlen(JOBQ__CANCELLED_TEXT), NULL, 0,
+                       NULL, 0);
+}
+
 /* May the caller have it? False: how it ends instead, and the reason when its own limits say so. */
-static bool may_hand_out(jobq_job *job, jobq__verdict *verdict, jobq_ending *ending)
+static bool may_hand_out(jobq__loan *l, jobq__verdict *verdict, jobq_ending *ending)
 {
     jobq__end end = {.delay_ms = -1};
     int reason = JOBQ__REASON_NONE, start;
+    jobq_job *job = &l->job;
 
     *ending = JOBQ_ENDED_UNSTARTED;
+    if (l->cancel) {
+        turn_to_cancelled(job, verdict, ending);
+        return false;
+    }
     if (job->header_problem == JOBQ_EUNSUPPORTED)
         *ending = JOBQ_ENDED_UNSUPPORTED_VERSION;
     else if (job->header_problem ||
@@ -220,6 +241,8 @@ static int turn_away(taking *t, const jobq__verdict *verdict, jobq_ending ending
 
     jobq__job_settlement(&l->job, verdict, &s);
     jobq__loan_record(l, t->queue->spare.id, ending, &s);
+    if (verdict->reason == JOBQ__REASON_CANCELLED) /* nothing went wrong */
+        s.error = jobq__slice(NULL, 0);
     rc = jobq__queue_note(t->queue, jobq__store_exchange(t->queue->store, &x));
     if (rc == 0 && verdict->op == JOBQ_OP_DEAD)
         t->queue->counters[JOBQ__COUNT_DEAD]++;
@@ -228,18 +251,71 @@ static int turn_away(taking *t, const jobq__verdict *verdict, jobq_ending ending
     return rc; /* a refused token means that somebody else has it now */
 }
 
+static void leave_out_paused(taking *t)
+{
+    t->open_count = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (!jobq__pauses_hold(t->queue, t->queues[i]))
+            t->open[t->open_count++] = t->queues[i];
+}
+
+/* Rule L1: a caller's own loop obeys pauses as a worker does. While there is something to ask for,
+ * the answers tell of changes; else we look. 1: there are queues to take from. */
+static int choose_queues(taking *t)
+{
+    int rc = jobq__pauses_refresh(t->queue, t->control);
+
+    leave_out_paused(t);
+    if (rc == 0 && t->open_count == 0) {
+        rc = jobq__pauses_refresh(t->queue, -1);
+        leave_out_paused(t);
+    }
+    return rc < 0 ? rc : t->open_count > 0;
+}
+
+/* The answer that brought the job may tell of a pause: then it goes back as if never taken. */
+static int is_paused_now(taking *t, jobq__verdict *verdict)
+{
+    const jobq_job *job = &t->l->job;
+    const int rc = jobq__pauses_refresh(t->queue, t->control);
+
+    if (rc < 0)
+        doubt_spare(t->queue);
+    if (rc < 0 || !jobq__pauses_hold(t->queue, job->queue))
+        return rc;
+    *verdict = (jobq__verdict){.op = JOBQ_OP_GIVE_BACK, .counters = job->counters};
+    return 1;
+}
+
+/* An answer without a job may tell of a queue that is resumed: then we look there, too. */
+static bool is_resumed(const taking *t)
+{
+    return t->open_count > 0 && t->open_count < t->count && t->control != t->queue->pauses.control;
+}
+
 /* Takes jobs until one may be handed out. */
 static int take(taking *t)
 {
+    bool looked_again = false;
+
+    t->control = t->queue->pauses.control;
     for (;;) {
         jobq__verdict verdict = {0};
-        jobq_ending ending;
-        int rc = have_spare(t->queue, t->lease_ms);
+        jobq_ending ending = JOBQ_ENDED_UNSTARTED;
+        int rc = choose_queues(t), paused;
 
-        rc = rc < 0 ? rc : take_next(t);
+        if (rc > 0 && (rc = have_spare(t->queue, t->lease_ms)) == 0)
+            rc = take_next(t);
+        if (rc == 0 && !looked_again && is_resumed(t)) {
+            looked_again = true;
+            continue;
+        }
         if (rc <= 0)
             return rc;
-        if (may_hand_out(&t->l->job, &verdict, &ending)) {
+        paused = is_paused_now(t, &verdict);
+        if (paused < 0)
+            return paused;
+        if (!paused && may_hand_out(t->l, &verdict, &ending)) {
             rc = commit(t);
             return rc < 0 ? rc : 1;
         }
@@ -278,7 +354,7 @@ static int check_lease(int64_t lease_ms)
 /* The queues as slices, in the batch's arena of the loan's job. */
 static int gather(taking *t, const char *const *names, size_t count)
 {
-    jobq_slice *slices = jobq__alloc((count ? count : 1) * sizeof(*slices));
+    jobq_slice *slices = jobq__alloc(2 * (count ? count : 1) * sizeof(*slices));
     int rc = slices ? 0 : jobq__error_nomem();
 
     if (!slices)
@@ -290,6 +366,7 @@ static int gather(taking *t, const char *const *names, size_t count)
     }
     t->queues = slices;
     t->count = count ? count : 1;
+    t->open = slices + t->count;
     return rc;
 }
 

@@ -389,4 +389,6 @@ void jobq__retry_judge(const jobq__policy *policy, const jobq_counters *counters
         judges[end->ending](&j);
     else
         judge_give_back(&j);
+    if (end->cancelled && out->op != JOBQ_OP_DONE)
+        bury(&j, JOBQ__REASON_CANCELLED);
 }

@@ -47,6 +47,8 @@ typedef struct {
 void jobq__policy_make(jobq__policy *policy, const jobq_conf *worker, const jobq_conf *handler,
                        const jobq__header *header, int64_t base_at_ms);
 
+/* What its history says of a job that was cancelled in time. */
+#define JOBQ__CANCELLED_TEXT "cancelled before it started"
 /* The error of a job that may not start because of crashes only the store saw. */
 #define JOBQ__LOST_TEXT "the process or the worker that ran the job died"
 enum { JOBQ__START_RUN, JOBQ__START_DEAD, JOBQ__START_DROP };
@@ -67,6 +69,7 @@ enum { JOBQ__LOSSES_PER_CRASH = 10 };
 typedef struct {
     jobq_ending ending;
     int64_t delay_ms;       /* asked for (RELEASED, RetryAfter); -1 = none */
+    bool cancelled;         /* it was to end: dead, whatever it did, unless it is done (rule L3) */
     bool name_is_announced; /* UNKNOWN_*: a live worker of that queue announces it */
 } jobq__end;
 

@@ -42,13 +42,14 @@ typedef struct {
     jobq__backoff backoff;
     double jitter;
     jobq__names dont_retry;
-    int maps; /* handler: 0 array, 1 object (PHP) */
+    int maps;                  /* handler: 0 array, 1 object (PHP) */
+    int64_t async_concurrency; /* handler (Python) */
     /* worker */
     int64_t processes, timeout_grace_ms, lease_ms, sleep_ms, rest_ms, max_jobs, max_time_ms,
         memory_mb, recycle_jobs, recycle_time_ms, stop_when_empty_for_ms, drain_ms,
         max_reserve_failures, unknown_for_ms;
     int64_t prefetch; /* -1 = auto */
-    bool stop_when_empty, once, verbose;
+    bool stop_when_empty, once, verbose, force;
     int errors; /* 0 full, 1 class */
     char *name, *output, *ready_file;
     /* push */

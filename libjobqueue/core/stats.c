@@ -2,6 +2,8 @@
  *
  * Counts of a queue, and the names of all queues (rule N1).
  */
+#include <jobqueue/control.h>
+
 #include "core/inspect.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -25,7 +27,9 @@ int jobq_queue_stats(jobq_queue *queue, const char *name, size_t n, int64_t *val
     values_out[JOBQ_STAT_BACKLOG] = c.ready + c.delayed + c.reserved;
     values_out[JOBQ_STAT_OLDEST_READY_AGE_MS] =
         c.ready && c.oldest_ready_at_ms ? c.now_ms - c.oldest_ready_at_ms : -1;
-    return 0;
+    rc = jobq_queue_is_paused(queue, name, n, NULL);
+    values_out[JOBQ_STAT_PAUSED] = rc > 0;
+    return rc < 0 ? rc : 0;
 }
 
 static int copy_names(const jobq_batch *batch, char ***names_out, size_t *count_out)

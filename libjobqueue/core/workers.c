@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct {
     const jobq_worker_record *record;
-    const char *id, *host;
+    const char *id, *host, *label;
     lines queues, names;
 } row;
 
@@ -29,6 +29,18 @@ static int copy_text(jobq_workers *w, const char **out, jobq_slice text)
 {
     *out = text.p ? jobq__arena_copy(&w->batch.arena, text.p, text.n) : NULL;
     return text.p && !*out ? jobq__error_nomem() : 0;
+}
+
+/* "host" or "host (name)": the store keeps them as one text, which people can read there, too. */
+static int split_host(jobq_workers *w, row *r, jobq_slice text)
+{
+    const char *gap = text.p ? memchr(text.p, ' ', text.n) : NULL;
+    const size_t host_n = gap ? (size_t)(gap - (const char *)text.p) : text.n;
+    int rc = copy_text(w, &r->host, jobq__slice(text.p, host_n));
+
+    if (!gap || text.n < host_n + 3)
+        return rc;
+    return rc ? rc : copy_text(w, &r->label, jobq__slice(gap + 2, text.n - host_n - 3));
 }
 
 /* "high\ndefault\n": each line ends in the copy with a NUL. */
@@ -57,7 +69,7 @@ static int fill_row(jobq_workers *w, row *r, const jobq_worker_record *record)
 
     r->record = record;
     rc = copy_text(w, &r->id, record->id);
-    rc = rc ? rc : copy_text(w, &r->host, record->host);
+    rc = rc ? rc : split_host(w, r, record->host);
     rc = rc ? rc : split_lines(w, &r->queues, record->queues);
     return rc ? rc : split_lines(w, &r->names, record->names);
 }
@@ -103,9 +115,11 @@ size_t jobq_workers_count(const jobq_workers *workers)
 
 const char *jobq_workers_text(const jobq_workers *workers, size_t i, jobq_workers_text_field which)
 {
-    if (i >= jobq_workers_count(workers))
+    const row *r = i < jobq_workers_count(workers) ? &workers->rows[i] : NULL;
+
+    if (!r)
         return NULL;
-    return which == JOBQ_WORKERS_ID ? workers->rows[i].id : workers->rows[i].host;
+    return which == JOBQ_WORKERS_ID ? r->id : which == JOBQ_WORKERS_HOST ? r->host : r->label;
 }
 
 int64_t jobq_workers_number(const jobq_workers *workers, size_t i, jobq_workers_number_field which)

@@ -31,6 +31,11 @@ void jobq__store_disconnect(jobq__store *store)
     store->schema_done = false;
 }
 
+bool jobq__store_is_open(const jobq__store *store)
+{
+    return store->handle && store->stamp == jobq__process_stamp();
+}
+
 void jobq__store_free(jobq__store *store)
 {
     if (!store)
@@ -114,11 +119,16 @@ static int check_features(const jobq_driver *driver, const jobq_push *item)
     return 0;
 }
 
+static int check_queue(jobq_slice queue)
+{
+    return check_text("queue", queue, 1, QUEUE_MAX + (jobq__queue_is_hidden(queue) ? 1 : 0));
+}
+
 static int check_push(const jobq_driver *driver, const jobq_push *item)
 {
     int rc = check_text("id", item->id, 1, ID_MAX);
 
-    rc = rc ? rc : check_text("queue", item->queue, 1, QUEUE_MAX);
+    rc = rc ? rc : check_queue(item->queue);
     rc = rc ? rc : check_text("name", item->name, 1, NAME_MAX_BYTES);
     rc = rc ? rc : check_text("unique", item->unique, item->unique.p ? 1 : 0, UNIQUE_MAX);
     rc = rc ? rc : check_features(driver, item);
@@ -174,6 +184,7 @@ static int exchange_part(jobq__store *store, jobq_exchange *x, jobq_settlement *
     rc = store->driver->exchange(store->handle, &part);
     x->now_ms = part.now_ms;
     x->next_due_ms = part.next_due_ms;
+    x->control = part.control;
     x->settled = part.settled;
     x->exhausted = part.exhausted;
     x->passed_by = part.passed_by;
@@ -227,7 +238,7 @@ static int check_exchange(const jobq_exchange *x)
     int rc = check_text("worker", x->worker, 1, ID_MAX);
 
     for (size_t i = 0; i < x->queue_count && rc == 0; i++)
-        rc = check_text("queue", x->queues[i], 1, QUEUE_MAX);
+        rc = check_queue(x->queues[i]);
     if (rc == 0 && x->lease_ms <= 0)
         rc = jobq__error_set(JOBQ_EINVAL, "lease %lld ms is out of range (allowed: above 0)",
                              (long long)x->lease_ms);
@@ -340,9 +351,22 @@ int jobq__store_counts(jobq__store *store, jobq_slice queue, jobq_counts *counts
 
 int jobq__store_queues(jobq__store *store, jobq_batch *out)
 {
+    jobq_record *before = out->last, **link;
     int rc = ready(store);
 
-    return rc ? rc : store->driver->queues(store->handle, out);
+    rc = rc ? rc : store->driver->queues(store->handle, out);
+    if (rc < 0)
+        return rc;
+    for (link = before ? &before->next : &out->first; *link;)
+        if (jobq__queue_is_hidden((*link)->queue)) {
+            *link = (*link)->next;
+            out->count--;
+        } else {
+            before = *link;
+            link = &before->next;
+        }
+    out->last = before;
+    return 0;
 }
 
 int jobq__store_mend(jobq__store *store, jobq_mending *m)
@@ -359,6 +383,30 @@ int jobq__store_mend(jobq__store *store, jobq_mending *m)
         rc = store->driver->mend(store->handle, &part);
     }
     return rc;
+}
+
+int jobq__store_control(jobq__store *store, jobq_control *c)
+{
+    int rc = c->queue.p ? check_text("queue", c->queue, 1, QUEUE_MAX) : 0;
+
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->control(store->handle, c);
+}
+
+int jobq__store_cancel(jobq__store *store, jobq_cancelling *c)
+{
+    int rc = check_text("id", c->id, 1, ID_MAX);
+
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->cancel(store->handle, c);
+}
+
+int jobq__store_clear(jobq__store *store, jobq_clearing *c)
+{
+    int rc = check_text("queue", c->queue, 1, QUEUE_MAX);
+
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->clear(store->handle, c);
 }
 
 int jobq__store_now(jobq__store *store, int64_t *now_ms_out)

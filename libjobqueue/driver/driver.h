@@ -31,6 +31,7 @@ typedef struct jobq__store jobq__store;
 int jobq__store_new(const char *dsn, jobq_conf *conf, jobq__store **store_out);
 void jobq__store_free(jobq__store *store);
 void jobq__store_disconnect(jobq__store *store);
+bool jobq__store_is_open(const jobq__store *store); /* by this process */
 const jobq_driver *jobq__store_driver(const jobq__store *store);
 const char *jobq__store_shown_dsn(const jobq__store *store);  /* password masked */
 const char *jobq__store_connection(const jobq__store *store); /* its name, "default" */
@@ -56,6 +57,9 @@ int jobq__store_list(jobq__store *store, jobq_listing *l);
 int jobq__store_counts(jobq__store *store, jobq_slice queue, jobq_counts *counts_out);
 int jobq__store_queues(jobq__store *store, jobq_batch *out);
 int jobq__store_mend(jobq__store *store, jobq_mending *m); /* any count */
+int jobq__store_control(jobq__store *store, jobq_control *c);
+int jobq__store_cancel(jobq__store *store, jobq_cancelling *c);
+int jobq__store_clear(jobq__store *store, jobq_clearing *c);
 int jobq__store_now(jobq__store *store, int64_t *now_ms_out);
 
 /* driver/registry.c */
@@ -71,6 +75,10 @@ int jobq__dsn_parse(const char *dsn, jobq__arena *arena, jobq_driver_config *con
 /* The DSN with its password replaced by "***", NUL-terminated in the arena. */
 const char *jobq__dsn_mask(const char *dsn, jobq__arena *arena);
 
+/* Jobs that follow another's end stand in a queue beside the job's that people cannot name: a byte
+ * 1 and the queue's name. It is in no list. */
+enum { JOBQ__FOLLOW_MARK = 1 };
+
 static inline jobq_slice jobq__slice(const void *p, size_t n)
 {
     jobq_slice s = {p, n};
@@ -78,6 +86,10 @@ static inline jobq_slice jobq__slice(const void *p, size_t n)
 }
 jobq_slice jobq__slice_text(const char *s); /* NULL: absent */
 bool jobq__slice_equal(jobq_slice a, jobq_slice b);
+static inline bool jobq__queue_is_hidden(jobq_slice queue)
+{
+    return queue.n > 0 && *(const char *)queue.p == JOBQ__FOLLOW_MARK;
+}
 static inline bool jobq__token_equal(jobq_lease_token a, jobq_lease_token b)
 {
     return a.word[0] == b.word[0] && a.word[1] == b.word[1] && a.word[2] == b.word[2];

@@ -28,7 +28,7 @@
 extern const jobq_driver jobq__sqlite_driver;
 #endif
 #if JOBQ_WITH_REDIS
-extern const jobq_driver jobq__redis_driver;
+extern const jobq_driver jobq__redis_driver, jobq__redis_cluster_driver;
 #endif
 #if JOBQ_WITH_PGSQL
 extern const jobq_driver jobq__pgsql_driver;
@@ -42,7 +42,7 @@ static const jobq_driver *const drivers[] = {
     &jobq__sqlite_driver,
 #endif
 #if JOBQ_WITH_REDIS
-    &jobq__redis_driver,
+    &jobq__redis_driver,  &jobq__redis_cluster_driver,
 #endif
 #if JOBQ_WITH_PGSQL
     &jobq__pgsql_driver,
@@ -59,7 +59,7 @@ static const struct {
     const char *name, *schemes, *needs;
 } known[] = {
     {"sqlite", "sqlite", "SQLite (Debian: libsqlite3-dev)"},
-    {"redis", "redis rediss redis+unix redis-sentinel redis-cluster",
+    {"redis", "redis rediss redis+unix redis-sentinel redis-cluster rediss-cluster",
      "hiredis and OpenSSL (Debian: libhiredis-dev libssl-dev)"},
     {"postgresql", "postgresql postgres", "libpq (Debian: libpq-dev)"},
     {"mysql", "mysql mariadb", "libmariadb (Debian: libmariadb-dev)"},
@@ -73,9 +73,9 @@ const char *jobq_driver_name(size_t i)
 
 static const char *next_scheme(void *payload, size_t i)
 {
-    static const char *const all[] = {"sqlite",     "memory",         "redis",         "rediss",
-                                      "redis+unix", "redis-sentinel", "redis-cluster", "postgresql",
-                                      "postgres",   "mysql",          "mariadb"};
+    static const char *const all[] = {
+        "sqlite",        "memory",         "redis",      "rediss",   "redis+unix", "redis-sentinel",
+        "redis-cluster", "rediss-cluster", "postgresql", "postgres", "mysql",      "mariadb"};
 
     (void)payload;
     return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;

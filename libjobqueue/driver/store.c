@@ -51,10 +51,8 @@ static int resolve(jobq__store *store, const char *dsn, const char **dsn_out)
     const char *value = getenv(VARIABLE);
 
     store->connection = "default";
-    if (!dsn) {
-        *dsn_out = value && *value ? value : DEFAULT_DSN;
-        return 0;
-    }
+    if (!dsn)
+        dsn = value && *value ? value : DEFAULT_DSN;
     *dsn_out = dsn;
     if (!is_word(dsn))
         return 0;

@@ -183,36 +183,38 @@ bool jobq__str_double(const char *p, size_t n, double *out)
     return true;
 }
 
+/* Letters to change, add, drop or swap with their neighbour. */
 static size_t distance(const char *a, const char *b)
 {
     enum { MAX = 40 };
-    size_t row[MAX + 1], na = strlen(a), nb = strlen(b);
+    size_t rows[3][MAX + 1], na = strlen(a), nb = strlen(b);
 
     if (na > MAX || nb > MAX)
         return MAX;
     for (size_t j = 0; j <= nb; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= na; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
 
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            size_t above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
 
-            best = above + 1 < best ? above + 1 : best;
+            best = above[j] + 1 < best ? above[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = above;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                best = second[j - 2] + 1 < best ? second[j - 2] + 1 : best;
             row[j] = best;
         }
     }
-    return row[nb];
+    return rows[na % 3][nb];
 }
 
 const char *jobq__str_nearest(const char *word, const char *(*next)(void *payload, size_t i),
                               void *payload)
 {
     const char *best = NULL, *candidate;
-    size_t best_distance = strlen(word) / 3 + 2;
+    size_t n = strlen(word), best_distance = n < 4 ? 2 : n / 3 + 2; /* "run" is no "prune" */
 
     for (size_t i = 0; (candidate = next(payload, i)) != NULL; i++) {
         size_t d = distance(word, candidate);

@@ -72,6 +72,13 @@ void jobq__child_retire(jobq_worker *worker, const char *text, size_t n)
 
 /* ---- when to be replaced (rule G1: memory, recycle_jobs, recycle_time) ----------------------- */
 
+/* Its successor is to be there when it goes, so the master hears of it before. */
+static void set_worn(const jobq_worker *worker)
+{
+    if (!atomic_exchange(&worker->child->slot->worn, 1))
+        jobq__child_tell_master(worker);
+}
+
 /* Private memory in MB when it is over the limit, else 0. Looked at no oftener than four times a
  * second. */
 static int64_t measure_memory(const jobq_worker *worker, int64_t now_ms)
@@ -84,17 +91,33 @@ static int64_t measure_memory(const jobq_worker *worker, int64_t now_ms)
         return 0;
     child->measured_ms = now_ms;
     kb = jobq__memory_private_kb();
+    if (kb > limit_mb * 1024 / 20 * 19)
+        set_worn(worker);
     return kb > limit_mb * 1024 ? (kb + 1023) / 1024 : 0;
+}
+
+static bool is_old(const jobq_worker *worker, int64_t now_ms)
+{
+    const int64_t most_ms = worker->run_conf->s.recycle_time_ms;
+
+    return most_ms && now_ms - worker->child->began_ms >= most_ms;
 }
 
 static bool is_worn(const jobq_worker *worker, int64_t now_ms)
 {
-    const jobq__settings *s = &worker->run_conf->s;
-    const struct jobq__child *child = worker->child;
+    const int64_t most = worker->run_conf->s.recycle_jobs;
 
-    return (s->recycle_jobs && atomic_load(&child->slot->jobs_run) >= s->recycle_jobs) ||
-           (s->recycle_time_ms && now_ms - child->began_ms >= s->recycle_time_ms) ||
-           measure_memory(worker, now_ms) > 0;
+    return (most && atomic_load(&worker->child->slot->jobs_run) >= most) ||
+           is_old(worker, now_ms) || measure_memory(worker, now_ms) > 0;
+}
+
+/* Before a job: is it among the last quarter of those the child may run, or its last one? */
+void jobq__child_foresee(const jobq_worker *worker)
+{
+    const int64_t most = worker->run_conf->s.recycle_jobs;
+
+    if (most && most - atomic_load(&worker->child->slot->jobs_run) <= (most < 8 ? 1 : most / 4))
+        set_worn(worker);
 }
 
 void jobq__child_check_wear(jobq_worker *worker, int64_t now_ms)
@@ -153,6 +176,37 @@ static void hold_message(struct jobq__child *child, const jobq__job_message *m, 
     child->cursor = cursor;
 }
 
+/* 0, JOBQ_STEP_EVENT: listeners are asked first, or -1: they do not want it. */
+static int may_loop(jobq_worker *worker, jobq_event **event_out)
+{
+    if (!worker->loop.asks)
+        return 0;
+    if (jobq__loop_before_job(worker, &worker->child->event, jobq__clock_mono_ms(), event_out))
+        return JOBQ_STEP_EVENT;
+    return worker->loop.vetoed ? -1 : 0;
+}
+
+/* What listeners said of `looping` since the last look. */
+static void note_veto(const jobq_worker *worker)
+{
+    jobq__slot *slot = worker->child->slot;
+
+    if (worker->loop.asks &&
+        atomic_exchange(&slot->vetoed, worker->loop.vetoed) != (uint32_t)worker->loop.vetoed)
+        jobq__child_tell_dispatcher(worker);
+}
+
+/* JOBQ_STEP_EVENT: looping by time; or, when there is nothing to do, idle. */
+static int take_question(jobq_worker *worker, bool idle, jobq_event **event_out)
+{
+    jobq_event *event = &worker->child->event;
+
+    if (!worker->loop.asks && !worker->loop.tells)
+        return 0;
+    return idle ? jobq__loop_idle(worker, event, event_out)
+                : jobq__loop_by_time(worker, event, jobq__clock_mono_ms(), event_out);
+}
+
 /* JOBQ_STEP_JOB, JOBQ_STEP_EVENT, an error, or 0: nothing to do now. */
 static int take_message(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out)
 {
@@ -161,7 +215,7 @@ static int take_message(jobq_worker *worker, jobq_job **job_out, jobq_event **ev
     const jobq__job_message *m;
     uint64_t cursor;
     size_t n;
-    int rc;
+    int rc = 0;
 
     for (;;) {
         cursor = atomic_load(&slot->jobs.tail);
@@ -169,17 +223,47 @@ static int take_message(jobq_worker *worker, jobq_job **job_out, jobq_event **ev
         if (!m)
             return 0;
         if (m->kind == JOBQ__MSG_JOB && jobq__slot_record(slot, m->handout) == JOBQ__GIVEN &&
-            !may_begin(worker))
-            return 0;
+            (!may_begin(worker) || !jobq__child_has_seat(child, m) ||
+             (rc = may_loop(worker, event_out)) != 0))
+            return rc > 0 ? rc : 0;
         hold_message(child, m, cursor);
         if (m->kind == JOBQ__MSG_EVENT) {
             if ((rc = jobq__child_open_event(worker, m, event_out)) != 0)
                 return rc;
-        } else if (jobq__slot_begin(slot, m->handout)) {
-            return jobq__child_open_job(worker, m, job_out);
+        } else if (jobq__slot_begin(slot, m->handout) &&
+                   (rc = jobq__child_open_job(worker, m, job_out)) != 0) {
+            return rc;
         }
         skip_message(worker);
     }
+}
+
+/* Nothing to do now: the descriptor becomes readable when there may be. True: there is already. */
+static bool wait_by_fd(jobq_worker *worker, uint32_t seen)
+{
+    jobq__slot *slot = worker->child->slot;
+
+    worker->loop.fresh = false; /* as in sleep_idle */
+    if (worker->child->running == 0 && getppid() != worker->master_pid)
+        _exit(1); /* see sleep_idle */
+    atomic_store(&slot->sleeping, JOBQ__BY_FD);
+    worker->child->polled = true;
+    if (atomic_load(&slot->bell) == seen)
+        return false;
+    atomic_store(&slot->sleeping, JOBQ__AWAKE);
+    return true;
+}
+
+/* Always empties the pipe: who wakes us may write behind our back. */
+static void end_poll(const jobq_worker *worker)
+{
+    const int fd = worker->child->polled ? jobq__child_fd(worker) : -1;
+
+    if (worker->child->polled)
+        atomic_store(&worker->child->slot->sleeping, JOBQ__AWAKE);
+    worker->child->polled = false;
+    if (fd >= 0)
+        jobq__fd_drain(fd);
 }
 
 static bool may_leave(const jobq_worker *worker)
@@ -187,13 +271,16 @@ static bool may_leave(const jobq_worker *worker)
     return atomic_load(&worker->child->slot->leave) || atomic_load(&worker->shared.words->settled);
 }
 
-static void sleep_idle(const jobq_worker *worker, uint32_t seen)
+static void sleep_idle(jobq_worker *worker, uint32_t seen)
 {
     const jobq_worker_hooks *hooks = &worker->hooks;
 
+    worker->loop.fresh = false; /* an answer does not keep over a sleep */
     if (hooks->idle_enter)
         hooks->idle_enter(hooks->payload);
-    jobq__slot_sleep(worker->child->slot, seen, IDLE_LOOK_MS);
+    jobq__slot_sleep(
+        worker->child->slot, seen,
+        jobq__loop_wait_ms(worker, worker->loop.asks ? jobq__clock_mono_ms() : 0, IDLE_LOOK_MS));
     /* The death signal is lost when a handler changes its user. Who rang us shows that all is
      * well. */
     if (atomic_load(&worker->child->slot->bell) == seen && getppid() != worker->master_pid)
@@ -202,34 +289,65 @@ static void sleep_idle(const jobq_worker *worker, uint32_t seen)
         hooks->idle_leave(hooks->payload);
 }
 
-int jobq__child_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out)
+/* What must be over before the next step, and what the last one left. */
+static int end_step(jobq_worker *worker)
+{
+    struct jobq__child *child = worker->child;
+
+    if (worker->stamp != jobq__process_stamp())
+        return jobq__error_set(
+            JOBQ_EFORKED, "this process was forked by a handler and is no child of the worker");
+    if (child->running && child->alone)
+        return jobq__error_set(JOBQ_EINVAL, "job %s is not settled yet", worker->job.id);
+    jobq__hook_close(worker);
+    if (child->has_message && child->message_is_event)
+        skip_message(worker); /* nothing else tells of its end */
+    else
+        jobq__child_release_message(child);
+    return 0;
+}
+
+int jobq__child_next(jobq_worker *worker, bool wait, jobq_job **job_out, jobq_event **event_out)
 {
     struct jobq__child *child = worker->child;
     jobq__slot *slot = child->slot;
     uint32_t seen;
     int rc;
 
-    if (worker->stamp != jobq__process_stamp())
-        return jobq__error_set(
-            JOBQ_EFORKED, "this process was forked by a handler and is no child of the worker");
-    if (child->number)
-        return jobq__error_set(JOBQ_EINVAL, "job %s is not settled yet", worker->job.id);
-    if (child->has_message && child->message_is_event)
-        skip_message(worker); /* nothing else tells of its end */
-    else
-        jobq__child_release_message(child);
+    if ((rc = end_step(worker)) < 0)
+        return rc;
+    end_poll(worker);
     if (!atomic_load(&slot->started) && (atomic_load(&slot->retiring) || !survive_start(worker)))
         return JOBQ_STEP_STOP;
+    note_veto(worker);
     for (;;) {
         seen = atomic_load(&slot->bell);
         if (atomic_load(&slot->retiring))
             return JOBQ_STEP_STOP;
-        if ((rc = take_message(worker, job_out, event_out)) != 0)
+        if ((rc = take_question(worker, false, event_out)) != 0 ||
+            (rc = take_message(worker, job_out, event_out)) != 0)
             return rc;
         if (may_leave(worker))
             return JOBQ_STEP_STOP;
-        sleep_idle(worker, seen);
+        if (child->running == 0 && (rc = take_question(worker, true, event_out)) != 0)
+            return rc;
+        if (is_old(worker, jobq__clock_mono_ms()))
+            set_retiring(worker);
+        else if (wait)
+            sleep_idle(worker, seen);
+        else if (!wait_by_fd(worker, seen))
+            return JOBQ_STEP_WAIT;
     }
+}
+
+int jobq__child_fd(const jobq_worker *worker)
+{
+    const jobq__shared *shared = &worker->shared;
+
+    if (worker->stamp != jobq__process_stamp() || !shared->slot_bells ||
+        !jobq__fd_is(shared->slot_bells[worker->slot][0], &worker->child->bell_id))
+        return -1;
+    return shared->slot_bells[worker->slot][0];
 }
 
 _Noreturn void jobq__child_finish(jobq_worker *worker)
@@ -240,7 +358,7 @@ _Noreturn void jobq__child_finish(jobq_worker *worker)
         _exit(0);
     fflush(stdout);
     fflush(stderr);
-    if (worker->child->number)
+    if (worker->child->running)
         _exit(255); /* ends in the middle of a job: the master records a crash */
     _exit(atomic_load(&slot->started) ? 0 : 1);
 }
@@ -304,7 +422,9 @@ void jobq__child_begin(jobq_worker *worker, uint32_t slot)
     worker->slot = slot;
     worker->stamp = jobq__process_stamp();
     worker->child = child = jobq__zalloc(sizeof(*child));
-    if (!child) {
+    if (child)
+        child->seats = jobq__zalloc(worker->shared.seats * sizeof(*child->seats));
+    if (!child || !child->seats) {
         static const char text[] = "out of memory while starting a child";
 
         write_fatal(jobq__slot_at(&worker->shared, slot), text, sizeof(text) - 1);
@@ -314,6 +434,9 @@ void jobq__child_begin(jobq_worker *worker, uint32_t slot)
     child->area =
         worker->shared.areas ? worker->shared.areas + slot * worker->shared.area_size : NULL;
     child->began_ms = jobq__clock_mono_ms();
+    atomic_store(&child->slot->used, 1);
+    if (worker->shared.slot_bells)
+        jobq__fd_identify(worker->shared.slot_bells[slot][0], &child->bell_id);
     jobq__signals_child(worker->hooks.interrupt, worker->hooks.payload);
     if (worker->hooks.after_fork_child)
         worker->hooks.after_fork_child(worker->hooks.payload);

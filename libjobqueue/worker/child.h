@@ -8,13 +8,26 @@
 
 #include "worker/worker.h"
 
+/* A running hand-out. The first seat's job is worker->job; those of others own their texts, so that
+ * the ring goes on (`kept`). */
+typedef struct {
+    uint64_t number; /* 0 = none */
+    int64_t started_us;
+    jobq_job *job;
+    jobq__buf kept;
+} jobq__child_seat;
+
 struct jobq__child {
     jobq__slot *slot;
     char *area;
-    uint64_t cursor; /* behind the message in hand */
-    uint64_t number; /* the hand-out that runs, 0 = none */
+    uint64_t cursor;         /* behind the message in hand */
+    jobq__child_seat *seats; /* slot->seats of them */
+    uint32_t running;        /* how many are taken */
+    bool alone;              /* by one that runs alone */
+    jobq__fd_identity bell_id;
     bool has_message, message_has_area, message_is_event;
-    int64_t began_ms, started_us, armed_us, measured_ms;
+    bool polled; /* the last step was JOBQ_STEP_WAIT */
+    int64_t began_ms, armed_us, measured_ms;
     jobq__buf fault;
     jobq_event event;
     jobq_job event_job;
@@ -25,8 +38,13 @@ void jobq__child_tell_dispatcher(const jobq_worker *worker);
 void jobq__child_tell_master(const jobq_worker *worker);
 /* Leaves after the running job when one of its limits says so (rule G1). */
 void jobq__child_check_wear(jobq_worker *worker, int64_t now_ms);
+void jobq__child_foresee(const jobq_worker *worker); /* that it will soon */
 
-/* child_job.c: JOBQ_STEP_JOB or an error; the message was begun. */
+/* child_job.c */
+/* May that one begin beside those that run? */
+bool jobq__child_has_seat(const struct jobq__child *child, const jobq__job_message *m);
+/* JOBQ_STEP_JOB, JOBQ_STEP_HOOK or an error; the message was begun. 0: a hook that was
+ * put back. */
 int jobq__child_open_job(jobq_worker *worker, const jobq__job_message *m, jobq_job **job_out);
 /* JOBQ_STEP_EVENT, an error, or 0: unreadable, skip it. */
 int jobq__child_open_event(jobq_worker *worker, const jobq__job_message *m, jobq_event **event_out);

@@ -61,9 +61,8 @@ void jobq__stream_end_line(jobq__collector *c, jobq__stream *s)
 
 static uint64_t running_of(const jobq__collector *c, const jobq__stream *s)
 {
-    return s->gone || s->slot < 0
-               ? 0
-               : atomic_load(&jobq__slot_at(c->shared, (uint32_t)s->slot)->running);
+    return s->gone || s->slot < 0 ? 0
+                                  : jobq__slot_oldest(jobq__slot_at(c->shared, (uint32_t)s->slot));
 }
 
 /* Its pipe was empty just now. Text without an end gets one when it cannot go on: its child is gone

@@ -2,7 +2,7 @@
  *
  * Time limits (rule I1):
  *
- *     deadline or hard stop --> soft stop (number, SIGURG)
+ *     deadline, hard stop or cancel --> soft stop (number, SIGURG)
  *         not delivered within min(1 s, grace) ----------------> kill
  *         delivered --> still running a full grace later -------> kill
  */
@@ -10,23 +10,24 @@
 
 #include <jobqueue/job.h>
 
-void jobq__watch_read(const jobq__slot *slot, jobq__watch *out)
+void jobq__watch_read(const jobq__slot *slot, const jobq__run *run, jobq__watch *out)
 {
-    const uint64_t number = atomic_load(&slot->running);
+    const uint64_t number = atomic_load(&run->number);
 
     *out = (jobq__watch){
         .running = number,
-        .deadline_ms = atomic_load(&slot->deadline_ms),
-        .grace_ms = atomic_load(&slot->grace_ms),
-        .soft_stop = atomic_load(&slot->soft_stop),
-        .soft_kind = atomic_load(&slot->soft_kind),
-        .soft_at_ms = atomic_load(&slot->soft_at_ms),
-        .delivered = atomic_load(&slot->delivered),
-        .delivered_at_ms = atomic_load(&slot->delivered_at_ms),
+        .deadline_ms = atomic_load(&run->deadline_ms),
+        .grace_ms = atomic_load(&run->grace_ms),
+        .soft_stop = atomic_load(&run->soft_stop),
+        .soft_kind = atomic_load(&run->soft_kind),
+        .soft_at_ms = atomic_load(&run->soft_at_ms),
+        .delivered = atomic_load(&run->delivered),
+        .delivered_at_ms = atomic_load(&run->delivered_at_ms),
+        .cancelled = number && jobq__slot_is_marked(slot, number, JOBQ__MARK_FORCED),
     };
     /* The fields may be the next job's by now: only a hand-out that still runs is judged by
      * them. */
-    if (jobq__slot_record(slot, number) != JOBQ__RUNNING || atomic_load(&slot->running) != number)
+    if (jobq__slot_record(slot, number) != JOBQ__RUNNING || atomic_load(&run->number) != number)
         out->running = 0;
 }
 
@@ -57,7 +58,7 @@ void jobq__watch_decide(const jobq__watch *w, int64_t now_ms, bool hard, jobq__w
     if (!w->running)
         return;
     if (w->soft_stop != w->running) {
-        decide_unasked(w, now_ms, hard, out);
+        decide_unasked(w, now_ms, hard || w->cancelled, out);
         return;
     }
     kill_at_ms = delivered ? w->delivered_at_ms + w->grace_ms

@@ -20,6 +20,7 @@ typedef struct {
     int64_t soft_at_ms;      /* ... and when */
     uint64_t delivered;      /* hand-out that got the exception ... */
     int64_t delivered_at_ms; /* ... when */
+    bool cancelled;          /* it is to stop, whatever its deadline (rule L3) */
 } jobq__watch;
 
 enum {
@@ -35,8 +36,9 @@ typedef struct {
     int64_t next_ms; /* when to look again, INT64_MAX = no need */
 } jobq__watch_step;
 
-/* Copies what concerns the running hand-out; running = 0 when nothing is begun or it has ended. */
-void jobq__watch_read(const jobq__slot *slot, jobq__watch *out);
+/* Copies what concerns the hand-out that runs on that seat of the slot; running = 0 when nothing is
+ * begun there or it has ended. */
+void jobq__watch_read(const jobq__slot *slot, const jobq__run *run, jobq__watch *out);
 /* hard: all running handlers are to stop now. */
 void jobq__watch_decide(const jobq__watch *w, int64_t now_ms, bool hard, jobq__watch_step *out);
 

@@ -11,6 +11,7 @@
 
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/str.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
@@ -78,6 +79,9 @@ static void unlink_ticket(jobq__desk *desk, jobq__ticket *ticket)
         leave_seat(desk, ticket);
     else if (ticket->phase == JOBQ__TICKET_ENDED)
         jobq__tickets_remove(&desk->ended, ticket);
+    if (ticket->handout->hook &&
+        (ticket->phase == JOBQ__TICKET_HELD || ticket->phase == JOBQ__TICKET_OUT))
+        desk->s.hooks_open--;
     if (ticket->phase == JOBQ__TICKET_ENDED && ticket->seated)
         desk->seats[ticket->handout->slot].unsettled--;
 }
@@ -85,6 +89,7 @@ static void unlink_ticket(jobq__desk *desk, jobq__ticket *ticket)
 void jobq__desk_drop(jobq__desk *desk, jobq__ticket *ticket)
 {
     unlink_ticket(desk, ticket);
+    desk->hooks -= ticket->handout->hook;
     if (ticket->listed)
         desk->list_changed = true;
     if (ticket->ran)
@@ -105,6 +110,8 @@ void jobq__desk_drop(jobq__desk *desk, jobq__ticket *ticket)
 /* The words count it when the ticket is dropped: a successor reads unanswered results again. */
 void jobq__handout_ran(jobq__desk *desk, jobq__ticket *ticket)
 {
+    if (ticket->handout->hook)
+        return;
     ticket->ran = true;
     desk->ran++;
 }
@@ -151,7 +158,7 @@ static int make_queues(jobq__desk *desk)
         return jobq__error_nomem();
     for (size_t i = 0; i < worker->queue_count; i++)
         desk->queues[i] = jobq__slice_text(worker->queues[i]);
-    return 0;
+    return jobq__hooks_new(desk);
 }
 
 static int make_tickets(jobq__desk *desk, jobq__handout *handouts, size_t n)
@@ -175,10 +182,20 @@ static int make_tickets(jobq__desk *desk, jobq__handout *handouts, size_t n)
     return 0;
 }
 
+enum { HOST_MAX = 64 };
+
+/* "host (name)", as core/workers.c reads it; a name that is too long for the store's column is
+ * cut. */
 static void describe(jobq__desk *desk)
 {
-    if (gethostname(desk->host, sizeof(desk->host) - 1) != 0)
-        memcpy(desk->host, "localhost", sizeof("localhost"));
+    const char *name = desk->settings->name;
+    char host[HOST_MAX + 1] = "";
+
+    if (gethostname(host, HOST_MAX) != 0)
+        memcpy(host, "localhost", sizeof("localhost"));
+    snprintf(desk->host, sizeof(desk->host), name ? "%s (%.*s)" : "%s", host,
+             name ? (int)jobq__utf8_cut(name, strlen(name), sizeof(desk->host) - HOST_MAX - 4) : 0,
+             name);
     jobq__worker_names(desk->worker, &desk->names);
     jobq__worker_queues(desk->worker, &desk->queue_names);
 }
@@ -216,6 +233,8 @@ int jobq__desk_new(jobq_worker *worker, jobq__handout *handouts, size_t n, jobq_
     set_limits(desk);
     rc = make_queues(desk);
     if (rc == 0)
+        rc = jobq__control_new(desk);
+    if (rc == 0)
         rc = make_tickets(desk, handouts, n);
     if (rc == 0)
         describe(desk);
@@ -248,12 +267,14 @@ void jobq__desk_free(jobq__desk *desk)
     free_parcels(desk);
     while (desk->posts)
         jobq__posts_drop(desk);
+    jobq__control_free(desk);
     jobq__batch_free(&desk->scratch);
     jobq__batch_free(&desk->announced);
     jobq__arena_free(&desk->arena);
     jobq__buf_free(&desk->buf);
     jobq__buf_free(&desk->names);
     jobq__buf_free(&desk->queue_names);
+    jobq__hooks_free(desk);
     jobq__free(desk->queues);
     jobq__free(desk->tickets);
     jobq__free(desk->settlements);
@@ -320,10 +341,13 @@ bool jobq__desk_say(jobq__desk *desk, const char *what, jobq_slice name)
 
 /* ---- what the loop knows --------------------------------------------------------------------- */
 
+/* What lies in paused queues, or what no child wants, is no work (rule G3). */
 static bool is_resting(const jobq__situation *s)
 {
-    return s->store_empty && !s->passed_by && !s->woken && s->jobs_out == 0 && s->held == 0 &&
-           s->unsettled == 0;
+    const bool none_ready =
+        s->vetoed || s->all_paused || (s->store_empty && !s->passed_by && !s->woken);
+
+    return none_ready && s->jobs_out == 0 && s->held == 0 && s->unsettled == 0;
 }
 
 static int64_t count_results(const jobq__desk *desk)
@@ -340,12 +364,14 @@ void jobq__desk_situation(jobq__desk *desk)
     jobq__situation *s = &desk->s;
 
     s->now_ms = desk->now_ms;
+    jobq__hooks_situation(desk);
     s->stop = atomic_load(&desk->words->stop);
     s->paused = atomic_load(&desk->words->paused) != 0;
     s->jobs_run = atomic_load(&desk->words->jobs_run) + desk->ran;
     s->jobs_out = (int64_t)desk->out;
     s->held = (int64_t)desk->held.count;
     s->in_doubt = desk->ask_held;
+    jobq__control_situation(desk);
     s->unsettled = (int64_t)desk->ended.count;
     s->results = s->reserve_failures > 0 ? count_results(desk) : s->unsettled;
     if (!is_resting(s))
@@ -360,13 +386,18 @@ void jobq__desk_situation(jobq__desk *desk)
 
 void jobq__desk_limits(jobq__desk *desk, const jobq__step *step)
 {
+    uint32_t reason = step->stop_reason;
     int32_t none = 0;
     int code = step->exit_code;
 
-    if (step->stop_reason == JOBQ__STOP_UNREADABLE)
+    if (reason == JOBQ__STOP_UNREADABLE)
         code = desk->failure_exit;
+    if (reason == JOBQ__STOP_UNREADABLE && code == 2) /* nobody waits for that to pass */
+        reason = JOBQ__STOP_UNUSABLE;
     if (code != 0)
         atomic_compare_exchange_strong(&desk->words->exit_code, &none, code);
+    if (step->stop_reason == JOBQ__STOP_EMPTY)
+        jobq__control_stop_note(desk, desk->words->stop_note, sizeof(desk->words->stop_note));
     if (step->stop_reason)
-        jobq__words_stop(desk->words, JOBQ__DRAIN, step->stop_reason, step->stop_number);
+        jobq__words_stop(desk->words, JOBQ__DRAIN, reason, step->stop_number);
 }

@@ -25,6 +25,10 @@ typedef struct jobq__parcel {
 
 /* A running job that takes so long gets nothing more behind it. */
 enum { JOBQ__LONG_MS = 100 };
+/* Work a child is to have in hand. */
+enum { JOBQ__WORK_US = 30000 };
+/* So long a job runs before it is listed in the worker's record. */
+enum { JOBQ__RUNNING_MS = 1000 };
 
 enum { JOBQ__TICKET_FREE, JOBQ__TICKET_HELD, JOBQ__TICKET_OUT, JOBQ__TICKET_ENDED };
 
@@ -43,15 +47,17 @@ typedef struct jobq__ticket {
     jobq__verdict verdict;
     int status; /* the store's answer */
     uint8_t phase;
-    bool judged; /* verdict stands */
-    bool tried;  /* it was in an exchange whose outcome is unknown */
-    bool known;  /* how it ended is known, but its child must be gone before it is settled */
-    bool bare;   /* settle without error text: the store refused it */
-    bool lost;   /* its lease is lost */
-    bool listed; /* stands in the record's running list */
-    bool shown;  /* "Processing" is out */
-    bool ran;    /* its handler ran: counts for max_jobs */
-    bool seated; /* counted in its seat's unsettled */
+    bool judged;    /* verdict stands */
+    bool tried;     /* it was in an exchange whose outcome is unknown */
+    bool shared;    /* others ran in the child that died */
+    bool known;     /* how it ended is known, but its child must be gone before it is settled */
+    uint8_t cancel; /* JOBQ_CANCEL_*: it is to end (rule L3) */
+    bool bare;      /* settle without error text: the store refused it */
+    bool lost;      /* its lease is lost */
+    bool listed;    /* stands in the record's running list */
+    bool shown;     /* "Processing" is out */
+    bool ran;       /* its handler ran: counts for max_jobs */
+    bool seated;    /* counted in its seat's unsettled */
 } jobq__ticket;
 
 typedef struct {
@@ -70,15 +76,37 @@ typedef struct {
     uint64_t cursor;                    /* results read so far */
     size_t unsettled;                   /* of them not yet answered for */
     int64_t rest_until_ms;
-    int64_t running_ms;      /* how long its running hand-out has been running; 0 = none */
+    /* how long its running hand-out has been running, 0 = none; where several run: since the last
+     * of so many began that no other can */
+    int64_t running_ms;
     uint64_t unread_from;    /* where the child has read to in its ring ... */
     int64_t unread_since_ms; /* ... and since when it has done nothing else there */
-    bool stuck;    /* with something before it that it does not begin: gets nothing more */
-    bool open;     /* LIVE, going to stay and not stuck: may be given jobs */
-    bool clearing; /* kept free for a delicate job */
-    bool full;     /* its ring or area had no room this round */
-    bool news;     /* something was put into its ring this round */
+    bool stuck;           /* with something before it that it does not begin: gets nothing more */
+    bool vetoed;          /* its listeners want no job to begin there */
+    bool open;            /* LIVE, going to stay and not stuck: may be given jobs */
+    bool standby;         /* would be open, but the one it is to replace still works */
+    bool clearing;        /* kept free for a delicate job ... */
+    bool clear_for_plain; /* ... or one that runs alone */
+    size_t planned, planned_width; /* delicate ones that go to it now; so many may run in it */
+    bool full;                     /* its ring or area had no room this round */
+    bool news;                     /* something was put into its ring this round */
 } jobq__seat;
+
+/* What people ask of the worker (control.c). */
+typedef struct {
+    /* the store's number, -1 = none yet: last heard of, of what we know of pauses, of wishes */
+    int64_t told, read, marked;
+    int64_t heard_ms, changed_ms; /* when we heard of any, when it was another one */
+    bool woken;                   /* a wait said that the number is another */
+    bool silent;  /* pauses that stand already were told of by an earlier dispatcher */
+    bool for_one; /* run_next: a restart is the caller's business */
+    /* of each queue: until when by the store's clock, 0 = until resumed; and what we do about it */
+    int64_t *until_ms;
+    bool *paused;
+    jobq_slice *serve; /* those that are not paused, in order */
+    size_t serve_count;
+    jobq_batch batch;
+} jobq__control;
 
 /* A message for the next free child. */
 typedef struct jobq__post {
@@ -92,8 +120,14 @@ typedef struct jobq__desk {
     jobq__words *words;
     jobq__observer *observer;
     const jobq__settings *settings;
-    jobq_slice id; /* the worker's */
-    jobq_slice *queues;
+    jobq_slice id;         /* the worker's */
+    jobq_slice *queues;    /* all; reserved from are those of `control` */
+    jobq_slice *hidden;    /* for each of them the queue of its failed hooks */
+    jobq_slice *watched;   /* room for both */
+    bool asked_hooks;      /* since the start, at least once */
+    int64_t hooks;         /* tickets of failed hooks, whatever their phase */
+    int64_t hooks_late_ms; /* until then one that was put back is waited for */
+    jobq__control control;
     jobq__ticket *tickets;
     size_t ticket_count;
     jobq__tickets unused, held, ended;
@@ -122,8 +156,9 @@ typedef struct jobq__desk {
     int differs;  /* renewals in a row whose count was not ours */
     bool renewed; /* the record exists */
     bool list_changed;
-    bool renewals_only; /* in this row of failures: a renewal that succeeds ends it */
-    bool ask_held;      /* an outcome is unknown: compare with what the store holds */
+    int64_t away_since_ms; /* the row's first failure */
+    bool renewals_only;    /* in this row of failures: a renewal that succeeds ends it */
+    bool ask_held;         /* an outcome is unknown: compare with what the store holds */
     bool ever_connected;
     int failure_exit; /* 1, or 2 when the failure is one of configuration */
     bool master_died;
@@ -169,9 +204,30 @@ void jobq__handout_ran(jobq__desk *desk, jobq__ticket *ticket); /* its handler r
 /* A copy of the fault, or one of our own wording. */
 void jobq__handout_keep_fault(jobq__ticket *ticket, const jobq__fault *fault);
 void jobq__handout_fault(jobq__ticket *ticket, const char *message);
+void jobq__handout_judge(jobq__desk *desk, jobq__ticket *ticket); /* what becomes of it */
 void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settlement *out);
 /* status is set; ticket is gone afterwards */
 void jobq__handout_answered(jobq__desk *desk, jobq__ticket *ticket);
+
+/* hooks.c: failed hooks of dead jobs (rule F6) */
+int jobq__hooks_new(jobq__desk *desk);
+void jobq__hooks_free(jobq__desk *desk);
+/* A hook's own limits instead of the dead job's. */
+void jobq__hooks_limit(jobq__policy *policy);
+/* May it run here? False: nobody here has use for it, the ticket is to end as done. */
+bool jobq__hooks_are_run(const jobq__desk *desk, const jobq__handout *handout);
+/* The push that owes the hook of a ticket that dies, in the desk's arena; NULL: none. */
+const jobq_push *jobq__hooks_follow(jobq__desk *desk, const jobq__ticket *ticket,
+                                    const jobq__fault *fault);
+void jobq__hooks_died(jobq__desk *desk, const jobq__ticket *ticket); /* stored: it owes a hook */
+/* Hidden queues were asked; due: something there is or may be, once it is promoted. */
+void jobq__hooks_looked(jobq__desk *desk, size_t got, size_t want, bool due);
+void jobq__hooks_situation(jobq__desk *desk); /* what the loop knows of them */
+/* A hook's end, judged: it never becomes a dead job itself. */
+void jobq__hooks_judged(jobq__ticket *ticket);
+void jobq__hooks_answered(jobq__desk *desk, const jobq__ticket *ticket);
+/* Those served and the hidden ones. */
+const jobq_slice *jobq__hooks_watch(jobq__desk *desk, const jobq_slice *served, size_t *count);
 
 /* exchange.c */
 int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back);
@@ -186,19 +242,49 @@ bool jobq__desk_is_announced(jobq__desk *desk, const jobq__handout *handout);
 int jobq__desk_fail(jobq__desk *desk, int rc);                /* notes a failed call; returns rc */
 void jobq__desk_lose(jobq__desk *desk, jobq__ticket *ticket); /* its lease is lost */
 
+/* control.c */
+int jobq__control_new(jobq__desk *desk);
+void jobq__control_free(jobq__desk *desk);
+/* the number that came with an answer */
+void jobq__control_told(jobq__desk *desk, int64_t number);
+bool jobq__control_is_due(const jobq__desk *desk); /* something has changed: time to read it */
+void jobq__control_situation(jobq__desk *desk);
+void jobq__control_tick(jobq__desk *desk); /* pauses that have run out */
+int jobq__control_read(jobq__desk *desk);  /* asks what has changed and acts on it */
+/* For a handler that runs in this process: is its job to end? Asks now and then. */
+void jobq__control_peek(jobq__desk *desk);
+bool jobq__control_is_paused(const jobq__desk *desk, jobq_slice queue);
+/* The job is to end; one that has not begun does so here. */
+void jobq__control_cancel(jobq__desk *desk, jobq__ticket *ticket, uint8_t cancel);
+void jobq__control_marks(jobq__desk *desk, const jobq_batch *held);
+void jobq__control_stop_note(const jobq__desk *desk, char *out, size_t size);
+
 /* reconcile.c */
+/* The ticket of that hand-out, NULL = none of ours. */
+jobq__ticket *jobq__desk_find(jobq__desk *desk, jobq_lease_token token);
 void jobq__desk_reconcile(jobq__desk *desk); /* asks `held` and sorts out the difference */
 void jobq__desk_give_up(jobq__desk *desk);   /* unsettled results are lost */
 
+/* room.c */
+int64_t jobq__room_depth(const jobq__desk *desk); /* how many jobs behind the running ones */
+/* How many jobs of the sort that it has may run in that child at once. */
+size_t jobq__room_width(const jobq__seat *seat);
+bool jobq__room_may_take(const jobq__desk *desk, const jobq__seat *seat); /* open, not resting */
+void jobq__room_look(jobq__desk *desk);          /* fills seats' state, room, idle, live */
+bool jobq__seat_is_open(const jobq__seat *seat); /* LIVE and going to stay */
+/* Has it room for that one? Jobs that run alone and others are never in a child together. */
+bool jobq__room_for(const jobq__desk *desk, const jobq__seat *seat, const jobq__ticket *ticket,
+                    int64_t depth);
+
 /* give.c */
 void jobq__give(jobq__desk *desk);
-void jobq__give_look(jobq__desk *desk);      /* fills seats' state, room, idle, live */
 void jobq__give_take_back(jobq__desk *desk); /* unstarted ones of all children become held */
 /* held ones go back to the store */
 void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms);
+/* unstarted ones of paused queues go back to the store */
+void jobq__give_back_paused(jobq__desk *desk);
 void jobq__give_revoke_all(jobq__desk *desk, jobq__seat *seat);
 void jobq__give_clear_strays(jobq__desk *desk, jobq__seat *seat);
-bool jobq__seat_is_open(const jobq__seat *seat); /* LIVE and going to stay */
 
 /* message.c */
 void jobq__message_fill(jobq__job_message *message, const jobq__ticket *ticket);
@@ -213,6 +299,10 @@ void jobq__posts_deliver(jobq__desk *desk);
 void jobq__posts_drop(jobq__desk *desk); /* the first one */
 void jobq__posts_add(jobq__desk *desk, const char *event, const jobq__ticket *ticket,
                      int64_t took_ms, const jobq__fault *fault);
+
+/* About no job; queue may be absent. */
+void jobq__posts_say(jobq__desk *desk, const char *event, jobq_slice queue, const jobq__datum *data,
+                     size_t n);
 
 /* results.c */
 void jobq__results_read(jobq__desk *desk);

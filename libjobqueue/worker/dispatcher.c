@@ -43,29 +43,34 @@ static void close_range_of(unsigned first, unsigned last)
         close((int)fd);
 }
 
+static int lower(int fd, int from, int best)
+{
+    return fd >= from && (best < 0 || fd < best) ? fd : best;
+}
+
+/* The lowest from there on that a dispatcher needs, -1: none. */
+static int next_kept(const jobq_worker *worker, const int relay[4], int from)
+{
+    const jobq__shared *shared = &worker->shared;
+    int best = lower(shared->dispatcher_bell[0], from, -1);
+
+    best = lower(shared->dispatcher_bell[1], from, best);
+    best = lower(shared->master_bell[1], from, best);
+    best = lower(worker->sink.kind == JOBQ__SINK_FD ? worker->sink.fd : -1, from, best);
+    for (int i = 0; i < 4; i++)
+        best = lower(relay[i], from, best);
+    for (uint32_t i = 0; shared->slot_bells && i < shared->words->slot_count; i++)
+        best = lower(shared->slot_bells[i][1], from, best);
+    return best;
+}
+
 /* Everything the application had open: a dispatcher must not keep its sockets and files alive. */
 static void close_others(const jobq_worker *worker, const int relay[4])
 {
-    const jobq__shared *shared = &worker->shared;
-    const int keep[] = {shared->dispatcher_bell[0],
-                        shared->dispatcher_bell[1],
-                        shared->master_bell[1],
-                        worker->sink.kind == JOBQ__SINK_FD ? worker->sink.fd : -1,
-                        relay[0],
-                        relay[1],
-                        relay[2],
-                        relay[3]};
-    const int count = (int)(sizeof(keep) / sizeof(keep[0]));
     unsigned from = 3;
+    int next;
 
-    for (int round = 0; round < count; round++) {
-        int next = -1;
-
-        for (int i = 0; i < count; i++)
-            if (keep[i] >= (int)from && (next < 0 || keep[i] < next))
-                next = keep[i];
-        if (next < 0)
-            break;
+    while ((next = next_kept(worker, relay, (int)from)) >= 0) {
         close_range_of(from, (unsigned)next - 1);
         from = (unsigned)next + 1;
     }
@@ -96,6 +101,7 @@ static jobq__desk *begin(jobq_worker *worker, bool again, const int relay[4])
         make_seats(desk) < 0 || jobq__observer_new(worker, &desk->observer) < 0)
         _exit(1); /* no memory: the master starts another */
     jobq__observer_relay(desk->observer, relay);
+    desk->control.silent = again;
     if (again)
         jobq__results_take_over(desk);
     return desk;
@@ -154,7 +160,18 @@ static bool is_overdue(const dispatcher *d)
 
 static bool is_serving(const jobq__desk *desk)
 {
-    return desk->s.stop == JOBQ__GO && !desk->s.paused;
+    const jobq__situation *s = &desk->s;
+
+    return s->stop == JOBQ__GO && !s->restart && !s->paused && !s->all_paused;
+}
+
+/* While all of its queues are paused only their failed hooks are given to children. */
+static bool is_giving(const jobq__desk *desk)
+{
+    const jobq__situation *s = &desk->s;
+
+    return is_serving(desk) ||
+           (s->stop == JOBQ__GO && !s->restart && !s->paused && s->hooks_open > 0);
 }
 
 /* How much work the child with the least has in hand. */
@@ -198,12 +215,13 @@ static void look(dispatcher *d)
     look_for_parent(d);
     jobq__results_read(desk);
     jobq__results_deaths(desk);
+    jobq__control_tick(desk);
     jobq__desk_situation(desk);
-    jobq__give_look(desk);
+    jobq__room_look(desk);
     jobq__posts_deliver(desk); /* before jobs: one of them may take its process with it */
-    if (is_serving(desk) && !jobq__desk_is_waiting_out(desk)) {
+    if (is_giving(desk) && !jobq__desk_is_waiting_out(desk)) {
         jobq__give(desk);
-        jobq__give_look(desk);
+        jobq__room_look(desk);
     }
     set_linger(d);
     jobq__desk_situation(desk);
@@ -213,9 +231,12 @@ static void look(dispatcher *d)
 
 static void publish(const jobq__desk *desk)
 {
-    bool ready = is_serving(desk) && desk->renewed && desk->s.reserve_failures == 0;
+    const bool up = desk->renewed && desk->s.reserve_failures == 0, ready = is_serving(desk) && up;
+    const bool is_new = up && !atomic_load(&desk->words->up);
 
-    if (jobq__ready_set(desk->worker, ready) && ready)
+    if (is_new)
+        atomic_store(&desk->words->up, 1);
+    if ((jobq__ready_set(desk->worker, ready) && ready) || is_new)
         jobq__fd_ring(desk->worker->shared.master_bell[1]); /* it may have to be passed on */
     atomic_store_explicit(&desk->words->out, (uint32_t)desk->out, memory_order_relaxed);
 }
@@ -262,6 +283,15 @@ static bool is_freshly_dead(const jobq__seat *seat)
            (seat->out.count > 0 || seat->unsettled == 0);
 }
 
+/* May it be given jobs, or could it then, otherwise than when we looked? */
+static bool is_otherwise(const jobq__seat *seat)
+{
+    const bool open = jobq__seat_is_open(seat);
+
+    return open != (seat->open || seat->stuck || seat->standby || seat->vetoed) ||
+           (open && (atomic_load(&seat->slot->vetoed) != 0) != seat->vetoed);
+}
+
 /* What rang, or would have rung, before we said that we sleep. */
 static bool has_news(const dispatcher *d)
 {
@@ -273,8 +303,8 @@ static bool has_news(const dispatcher *d)
     for (size_t i = 0; i < desk->seat_count; i++) {
         const jobq__seat *seat = &desk->seats[i];
 
-        if (atomic_load(&seat->slot->results.head) != seat->cursor ||
-            jobq__seat_is_open(seat) != (seat->open || seat->stuck) || is_freshly_dead(seat))
+        if (atomic_load(&seat->slot->results.head) != seat->cursor || is_otherwise(seat) ||
+            is_freshly_dead(seat))
             return true;
     }
     return false;

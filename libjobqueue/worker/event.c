@@ -20,6 +20,17 @@ const char *jobq_event_list(size_t i)
     return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
 }
 
+static const char *next_name(void *payload, size_t i)
+{
+    (void)payload;
+    return jobq_event_list(i);
+}
+
+const char *jobq_event_nearest(const char *name)
+{
+    return jobq__str_nearest(name, next_name, NULL);
+}
+
 const char *jobq_event_name(const jobq_event *event)
 {
     return event ? event->name : "";
@@ -28,6 +39,15 @@ const char *jobq_event_name(const jobq_event *event)
 jobq_job *jobq_event_job(const jobq_event *event)
 {
     return event ? event->job : NULL;
+}
+
+const char *jobq_event_queue(const jobq_event *event, size_t *n_out)
+{
+    const bool none = !event || event->queue.n == 0;
+
+    if (n_out)
+        *n_out = none ? 0 : event->queue.n;
+    return none ? NULL : event->queue.p;
 }
 
 bool jobq_event_data(const jobq_event *event, size_t i, const char **key, const char **text,
@@ -73,6 +93,17 @@ static void add_text(jobq__buf *out, const char *key, jobq_slice value)
         return;
     jobq__str_one_line(text, sizeof(text), value.p, n);
     add_datum(out, DATUM_TEXT, key, text, 0);
+}
+
+void jobq__event_write_data(jobq__buf *out, const jobq__datum *data, size_t n)
+{
+    jobq__buf_reset(out);
+    for (size_t i = 0; i < n; i++) {
+        if (data[i].text)
+            add_text(out, data[i].key, jobq__slice_text(data[i].text));
+        else
+            add_number(out, data[i].key, data[i].number);
+    }
 }
 
 void jobq__event_write(jobq__buf *out, const jobq__handout *h, jobq_ending ending,

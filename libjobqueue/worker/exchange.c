@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/follow.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/rng.h"
@@ -37,6 +38,29 @@ static void note_configuration(jobq__desk *desk)
     desk->s.max_reserve_failures = desk->s.reserve_failures;
 }
 
+static void tell_failure(jobq__desk *desk)
+{
+    const jobq__situation *s = &desk->s;
+    const jobq__datum data[] = {
+        {.key = "message", .text = jobq_error_message(jobq_error_last())},
+        {.key = "failures", .number = (double)s->reserve_failures},
+        {.key = "retry", .number = (double)(s->retry_at_ms - desk->now_ms) / 1000}};
+
+    if (s->reserve_failures == 1)
+        desk->away_since_ms = desk->now_ms;
+    jobq__posts_say(desk, "store.error", jobq__slice(NULL, 0), data, 3);
+}
+
+static void tell_recovery(jobq__desk *desk)
+{
+    const jobq__datum data[] = {
+        {.key = "failures", .number = (double)desk->s.reserve_failures},
+        {.key = "away", .number = (double)(desk->now_ms - desk->away_since_ms) / 1000}};
+
+    if (desk->s.reserve_failures > 0)
+        jobq__posts_say(desk, "store.recovered", jobq__slice(NULL, 0), data, 2);
+}
+
 int jobq__desk_fail(jobq__desk *desk, int rc)
 {
     jobq__situation *s = &desk->s;
@@ -49,6 +73,7 @@ int jobq__desk_fail(jobq__desk *desk, int rc)
     s->woken = true; /* whatever was known of the store before */
     note_configuration(desk);
     jobq__desk_count(desk, JOBQ__COUNT_STORE_FAILURES, 1);
+    tell_failure(desk);
     jobq__observer_error(desk->observer, "could not reserve a job: %s",
                          jobq_error_message(jobq_error_last()));
     return rc;
@@ -57,6 +82,7 @@ int jobq__desk_fail(jobq__desk *desk, int rc)
 static void succeed(jobq__desk *desk, int64_t store_ms)
 {
     jobq__desk_set_clock(desk, store_ms);
+    tell_recovery(desk);
     desk->s.reserve_failures = 0;
     desk->s.renewable = false;
     desk->ever_connected = true;
@@ -74,6 +100,16 @@ static void set_due(jobq__desk *desk, int64_t next_due_ms)
     if (at < desk->maintain_not_before_ms)
         at = desk->maintain_not_before_ms;
     desk->s.maintain_at_ms = at > latest ? latest : at < 1 ? 1 : at;
+}
+
+/* Asked for hidden queues a store may know of nothing else: what was known stands. */
+static void hear_due(jobq__desk *desk, int64_t next_due_ms)
+{
+    const int64_t before_ms = desk->s.maintain_at_ms;
+
+    set_due(desk, next_due_ms);
+    if (desk->s.hooked && before_ms && before_ms < desk->s.maintain_at_ms)
+        desk->s.maintain_at_ms = before_ms;
 }
 
 /* ---- exchange -------------------------------------------------------------------------------- */
@@ -130,10 +166,10 @@ static void prepare(jobq__desk *desk, jobq_exchange *x, int64_t want, int64_t wa
     *x = (jobq_exchange){
         .worker = desk->id, .lease_ms = desk->settings->lease_ms, .settle = desk->settlements};
     x->settle_count = build_settlements(desk);
-    if (want <= 0)
+    if (want <= 0 || (!desk->s.hooked && desk->control.serve_count == 0))
         return;
-    x->queues = desk->queues;
-    x->queue_count = desk->worker->queue_count;
+    x->queues = desk->s.hooked ? desk->hidden : desk->control.serve;
+    x->queue_count = desk->s.hooked ? desk->worker->queue_count : desk->control.serve_count;
     x->want = (size_t)want < most ? (size_t)want : most;
     x->want_taken_back = want_taken_back > 0 ? (size_t)want_taken_back : 0;
     x->want_bytes = WANT_BYTES;
@@ -180,16 +216,21 @@ int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back)
     if (rc < 0)
         return fail_exchange(desk, &x, parcel, rc);
     succeed(desk, x.now_ms);
+    jobq__control_told(desk, x.control);
     back = answer_all(desk, x.settle_count);
     got = accept_all(desk, parcel);
-    if (x.want > 0) {
+    if (x.want > 0 && desk->s.hooked) {
+        jobq__hooks_looked(desk, got, x.want, x.next_due_ms && x.next_due_ms <= x.now_ms);
+    } else if (x.want > 0) {
+        /* a wait that ended for nothing of these, and the first look of all */
+        desk->s.hooks_look |= got == 0 && (desk->s.woken || !desk->asked_hooks);
         desk->s.store_empty = got == 0 || x.exhausted;
         desk->s.passed_by = x.passed_by;
         desk->s.woken = false;
     }
     if (back) /* also when nothing was asked for: what went back is ready again */
         desk->s.store_empty = false;
-    set_due(desk, x.next_due_ms);
+    hear_due(desk, x.next_due_ms);
     return 0;
 }
 
@@ -206,7 +247,7 @@ void jobq__desk_lose(jobq__desk *desk, jobq__ticket *ticket)
         if (jobq__slot_revoke(seat->slot, ticket->handout->number))
             jobq__desk_drop(desk, ticket);
         else
-            atomic_store(&seat->slot->lost, ticket->handout->number);
+            jobq__slot_mark(seat->slot, ticket->handout->number, JOBQ__MARK_LOST);
     }
 }
 
@@ -282,6 +323,8 @@ int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *so
     if (rc < 0 && rc != JOBQ_ELEASE)
         return fail_renewal(desk, rc);
     succeed_renewal(desk, r.now_ms);
+    if (rc == 0)
+        jobq__control_told(desk, r.control);
     desk->renewed = true;
     desk->list_changed = false;
     desk->last_renew_ms = desk->now_ms;
@@ -325,17 +368,20 @@ enum { POLL_MIN_MS = 10 };
 
 void jobq__desk_wait_store(jobq__desk *desk, int64_t timeout_ms, int wake_fd)
 {
-    jobq_wait w = {.queues = desk->queues,
-                   .queue_count = desk->worker->queue_count,
+    jobq_wait w = {.queue_count = desk->control.serve_count,
                    .timeout_ms = timeout_ms,
-                   .wake_fd = wake_fd};
+                   .wake_fd = wake_fd,
+                   .control = desk->control.told < 0 ? NULL : &desk->control.told};
     int rc;
 
+    w.queues = jobq__hooks_watch(desk, desk->control.serve, &w.queue_count);
     w.poll_ms = desk->settings->sleep_ms > POLL_MIN_MS ? desk->settings->sleep_ms : POLL_MIN_MS;
     jobq__desk_beat(desk, timeout_ms + jobq__desk_call_budget(desk));
     rc = jobq__store_wait(desk->store, &w);
     if (rc == JOBQ_WAIT_JOBS)
         desk->s.woken = true;
+    else if (rc == JOBQ_WAIT_CONTROL)
+        desk->control.woken = true;
     else if (rc < 0 && rc != JOBQ_EINTR)
         jobq__desk_fail(desk, rc);
 }
@@ -347,18 +393,38 @@ bool jobq__desk_is_waiting_out(const jobq__desk *desk)
     return desk->s.reserve_failures > 0 && desk->now_ms < desk->s.retry_at_ms;
 }
 
+/* With each but the first a look for failed hooks is due, whatever else goes on. */
+static void renew(jobq__desk *desk)
+{
+    const bool again = desk->renewed;
+
+    if (jobq__desk_renew(desk, desk->settings->lease_ms, NULL, 0) == 0)
+        desk->s.hooks_look |= again;
+}
+
+static void exchange(jobq__desk *desk, const jobq__step *step, int64_t want_taken_back)
+{
+    desk->s.hooked = step->hooks;
+    jobq__desk_exchange(desk, step->want, want_taken_back);
+    /* before what has just come is given to anybody */
+    if (jobq__control_is_due(desk) && !jobq__desk_is_waiting_out(desk))
+        jobq__control_read(desk);
+}
+
 void jobq__desk_call(jobq__desk *desk, const jobq__step *step, int64_t want_taken_back)
 {
     if (step->renew)
-        jobq__desk_renew(desk, desk->settings->lease_ms, NULL, 0);
+        renew(desk);
     if (!desk->renewed)
         return;
     if (desk->ask_held && !jobq__desk_is_waiting_out(desk))
         jobq__desk_reconcile(desk);
+    if (step->control && !jobq__desk_is_waiting_out(desk))
+        jobq__control_read(desk);
     if (step->maintain && !jobq__desk_is_waiting_out(desk))
         jobq__desk_maintain(desk);
     if (step->exchange && !jobq__desk_is_waiting_out(desk))
-        jobq__desk_exchange(desk, step->want, want_taken_back);
+        exchange(desk, step, want_taken_back);
 }
 
 /* ---- who announces a name (rule F3)? --------------------------------------------------------- */
@@ -391,13 +457,14 @@ static void refresh_announced(jobq__desk *desk)
 
 bool jobq__desk_is_announced(jobq__desk *desk, const jobq__handout *handout)
 {
+    const jobq_slice queue = jobq__follow_queue(jobq__slice(handout->queue, handout->queue_n));
     bool found = false;
 
     refresh_announced(desk);
     jobq__buf_reset(&desk->buf);
     jobq__buf_addf(&desk->buf, "%s@%d", handout->name, (int)handout->version);
     for (const jobq_worker_record *w = desk->announced.first_worker; w && !found; w = w->next)
-        found = has_line(w->queues, handout->queue, handout->queue_n) &&
-                has_line(w->names, desk->buf.p, desk->buf.n);
+        found =
+            has_line(w->queues, queue.p, queue.n) && has_line(w->names, desk->buf.p, desk->buf.n);
     return found;
 }

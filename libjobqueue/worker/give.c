@@ -1,153 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Giving held jobs to children and taking unstarted ones back. How far ahead a child is filled
- * follows the observed handler time; a free child never sits beside one that has unstarted jobs
- * behind a long one; and a delicate job (its last try, or lost before) goes only to an idle child
- * after the store knows of it.
+ * Giving held jobs to children and taking unstarted ones back. A free child never sits beside one
+ * that has unstarted jobs behind a long one; and a delicate job (its last try, or lost before) goes
+ * only where it begins at once, after the store knows of it.
  */
-#include <string.h>
-
 #include "worker/desk.h"
 
-enum {
-    WORK_US = 30000, /* work a child is to have in hand */
-    DEPTH_MAX = 224, /* jobs behind the running one: below JOBQ__RECORDS with room to spare */
-    DEPTH_UNKNOWN = 1,
-    HOARD_FROM = 32,   /* from this depth on as many again are held here, ready for refilling */
-    RUNNING_MS = 1000, /* listed as running in the worker's record */
-    STUCK_MS = 100,    /* so long a child may take from one message to the next */
-    STEAL_US = 1000    /* less work than this is not worth moving */
-};
-
-/* ---- what a child can take ------------------------------------------------------------------- */
-
-static int64_t depth_of(const jobq__desk *desk)
-{
-    const jobq__settings *settings = desk->settings;
-    int64_t depth;
-
-    if (settings->rest_ms > 0 || settings->once)
-        return 0;
-    if (settings->prefetch >= 0)
-        depth = (settings->prefetch + settings->processes - 1) /
-                (settings->processes ? settings->processes : 1);
-    else if (desk->average_us < 0)
-        depth = DEPTH_UNKNOWN;
-    else
-        depth = (int64_t)(WORK_US / (desk->average_us + 1));
-    return depth > DEPTH_MAX ? DEPTH_MAX : depth;
-}
-
-static int64_t room_of(const jobq__desk *desk, const jobq__seat *seat, int64_t depth)
-{
-    int64_t out = (int64_t)seat->out.count;
-
-    if (!seat->open || seat->clearing || seat->rest_until_ms > desk->now_ms)
-        return 0;
-    if (out > 0 && seat->running_ms >= JOBQ__LONG_MS)
-        return 0;
-    return out < 1 + depth ? 1 + depth - out : 0;
-}
-
-static bool is_idle(const jobq__desk *desk, const jobq__seat *seat)
-{
-    return seat->open && seat->out.count == 0 && seat->rest_until_ms <= desk->now_ms;
-}
-
-/* What the child's slot says about the job it is running. */
-static void look_at_running(jobq__desk *desk, jobq__seat *seat)
-{
-    uint64_t number = atomic_load_explicit(&seat->slot->running, memory_order_acquire);
-    jobq__ticket *ticket = number ? seat->cells[number % JOBQ__RECORDS] : NULL;
-
-    seat->running_ms = 0;
-    if (!ticket || ticket->handout->number != number)
-        return;
-    seat->running_ms = desk->now_ms - atomic_load(&seat->slot->running_since_ms);
-    if (seat->running_ms >= RUNNING_MS && !ticket->listed)
-        ticket->listed = desk->list_changed = true;
-    if (desk->settings->verbose && !ticket->shown) {
-        ticket->shown = true;
-        jobq__observer_processing(desk->observer, ticket->handout);
-    }
-}
-
-bool jobq__seat_is_open(const jobq__seat *seat)
-{
-    const jobq__slot *slot = seat->slot;
-
-    return atomic_load(&slot->state) == JOBQ__SLOT_LIVE && !atomic_load(&slot->retiring) &&
-           !atomic_load(&slot->leave);
-}
-
-/* In a listener, stopped from outside: whatever keeps it from beginning what it was given. */
-static bool is_stuck(const jobq__desk *desk, jobq__seat *seat)
-{
-    const jobq__slot *slot = seat->slot;
-    const uint64_t tail = atomic_load(&slot->jobs.tail);
-
-    if (tail != seat->unread_from || atomic_load(&slot->running) ||
-        jobq__ring_is_empty(&slot->jobs)) {
-        seat->unread_from = tail;
-        seat->unread_since_ms = desk->now_ms;
-    }
-    return desk->now_ms - seat->unread_since_ms >= STUCK_MS;
-}
-
-static void look_at_seat(jobq__desk *desk, jobq__seat *seat)
-{
-    const bool open = jobq__seat_is_open(seat);
-
-    seat->full = seat->news = false;
-    seat->stuck = open && is_stuck(desk, seat);
-    seat->open = open && !seat->stuck;
-    if (seat->out.count > 0)
-        look_at_running(desk, seat);
-}
-
-static void note_rest(jobq__desk *desk, const jobq__seat *seat)
-{
-    jobq__situation *s = &desk->s;
-
-    if (seat->rest_until_ms > desk->now_ms &&
-        (s->rest_until_ms == 0 || seat->rest_until_ms < s->rest_until_ms))
-        s->rest_until_ms = seat->rest_until_ms;
-}
-
-/* Rest holds the whole loop up only while every child rests. */
-static void settle_room(jobq__desk *desk, int64_t depth)
-{
-    jobq__situation *s = &desk->s;
-
-    if (s->room > 0 || s->idle_children > 0)
-        s->rest_until_ms = 0;
-    s->prefetch = depth > 0;
-}
-
-/* Short jobs: as many again lie here, so that a child can be filled while the store is busy. */
-static int64_t hoard_of(const jobq__desk *desk, const jobq__seat *seat, int64_t depth)
-{
-    bool quick = seat->open && !seat->clearing && seat->running_ms < JOBQ__LONG_MS;
-
-    return quick && depth >= HOARD_FROM && desk->settings->prefetch < 0 ? depth : 0;
-}
-
-void jobq__give_look(jobq__desk *desk)
-{
-    jobq__situation *s = &desk->s;
-    int64_t depth = depth_of(desk);
-
-    s->room = s->idle_children = s->rest_until_ms = 0;
-    for (size_t i = 0; i < desk->seat_count; i++) {
-        jobq__seat *seat = &desk->seats[i];
-
-        look_at_seat(desk, seat);
-        s->idle_children += is_idle(desk, seat);
-        s->room += room_of(desk, seat, depth) + hoard_of(desk, seat, depth);
-        note_rest(desk, seat);
-    }
-    settle_room(desk, depth);
-}
+enum { STEAL_US = 1000 /* less work than this is not worth moving */ };
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
@@ -189,14 +48,14 @@ static bool give(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
 }
 
 /* The emptiest child with room; NULL: none. */
-static jobq__seat *choose(jobq__desk *desk, int64_t depth)
+static jobq__seat *choose(jobq__desk *desk, const jobq__ticket *ticket, int64_t depth)
 {
     jobq__seat *best = NULL;
 
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
-        if (seat->open && !seat->full && room_of(desk, seat, depth) > 0 &&
+        if (seat->open && !seat->full && jobq__room_for(desk, seat, ticket, depth) &&
             (!best || seat->out.count < best->out.count))
             best = seat;
     }
@@ -218,37 +77,73 @@ static bool cannot_be_given(jobq__desk *desk, jobq__ticket *ticket)
     return true;
 }
 
+/* In order. Only behind one that runs alone, for which a child is being cleared, others go on. */
 static void give_plain(jobq__desk *desk)
 {
-    int64_t depth = depth_of(desk);
+    int64_t depth = jobq__room_depth(desk);
+    bool blocked = false;
     jobq__ticket *next;
 
     for (jobq__ticket *ticket = desk->held.first; ticket; ticket = next) {
         jobq__seat *seat;
 
         next = ticket->next;
-        if (cannot_be_given(desk, ticket) || ticket->handout->delicate)
+        if (cannot_be_given(desk, ticket) || ticket->handout->delicate ||
+            (blocked && ticket->handout->seats <= 1))
             continue;
-        while ((seat = choose(desk, depth)) != NULL && !give(desk, seat, ticket))
+        while ((seat = choose(desk, ticket, depth)) != NULL && !give(desk, seat, ticket))
             seat->full = true;
-        if (!seat)
+        if (!seat && (desk->worker->shared.seats <= 1 || ticket->handout->seats > 1))
             return;
+        blocked |= !seat;
     }
 }
 
 /* ---- delicate ones --------------------------------------------------------------------------- */
 
-static size_t pick_delicate(jobq__desk *desk, jobq__ticket **soon, size_t most, size_t *all)
+static size_t count_delicate(const jobq__desk *desk)
 {
     size_t n = 0;
 
-    *all = 0;
-    for (jobq__ticket *ticket = desk->held.first; ticket; ticket = ticket->next) {
+    for (const jobq__ticket *ticket = desk->held.first; ticket; ticket = ticket->next)
+        n += ticket->handout->delicate && ticket->record;
+    return n;
+}
+
+/* A place where that one begins at once, beside those that are planned already. */
+static jobq__seat *place_for(const jobq__desk *desk, const jobq__ticket *ticket)
+{
+    const size_t seats = ticket->handout->seats;
+
+    for (size_t i = 0; i < desk->seat_count; i++) {
+        jobq__seat *seat = &desk->seats[i];
+        const size_t taken = seat->out.count + seat->planned;
+        const size_t width = seat->out.count > 0 ? jobq__room_width(seat) : seat->planned_width;
+
+        if (!seat->full && jobq__room_may_take(desk, seat) &&
+            (taken == 0 || (width > 1 && taken < width && taken < seats)))
+            return seat;
+    }
+    return NULL;
+}
+
+static size_t plan_delicate(jobq__desk *desk, jobq__ticket **soon, jobq__seat **places, size_t most)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < desk->seat_count; i++)
+        desk->seats[i].planned = 0;
+    for (jobq__ticket *ticket = desk->held.first; ticket && n < most; ticket = ticket->next) {
         if (!ticket->handout->delicate || !ticket->record)
             continue;
-        ++*all;
-        if (n < most)
-            soon[n++] = ticket;
+        places[n] = place_for(desk, ticket);
+        if (!places[n] && desk->worker->shared.seats <= 1)
+            break;
+        if (!places[n])
+            continue;
+        places[n]->planned_width = ticket->handout->seats;
+        places[n]->planned++;
+        soon[n++] = ticket;
     }
     return n;
 }
@@ -273,39 +168,44 @@ static void clear_seats(jobq__desk *desk, size_t n)
     }
 }
 
-static void give_soon(jobq__desk *desk, jobq__ticket *const *soon, size_t n)
-{
-    size_t given = 0;
-
-    for (size_t i = 0; i < desk->seat_count && given < n; i++) {
-        jobq__seat *seat = &desk->seats[i];
-
-        if (!is_idle(desk, seat) || !give(desk, seat, soon[given]))
-            continue;
-        seat->clearing = false;
-        soon[given++]->listed = true;
-    }
-}
-
 /* All that are about to start are announced by one renewal. */
 static void give_delicate(jobq__desk *desk)
 {
     enum { SOON = 64 };
     jobq__ticket *soon[SOON];
-    size_t idle = (size_t)desk->s.idle_children, all;
-    size_t n = pick_delicate(desk, soon, idle < SOON ? idle : SOON, &all);
+    jobq__seat *places[SOON];
+    const size_t n = plan_delicate(desk, soon, places, SOON);
 
-    if (n > 0 && jobq__desk_renew(desk, desk->settings->lease_ms, soon, n) == 0)
-        give_soon(desk, soon, n);
+    if (n == 0 || jobq__desk_renew(desk, desk->settings->lease_ms, soon, n) != 0)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        if (places[i]->full || !give(desk, places[i], soon[i])) {
+            places[i]->full = true;
+            continue;
+        }
+        places[i]->clearing = false;
+        soon[i]->listed = true;
+    }
+}
+
+/* Is the next one of those that run alone, where children may have several others? */
+static bool waits_for_clear_child(const jobq__desk *desk)
+{
+    const jobq__ticket *ticket = desk->worker->shared.seats > 1 ? desk->held.first : NULL;
+
+    while (ticket && ticket->handout->delicate)
+        ticket = ticket->next;
+    return ticket && ticket->handout->seats <= 1;
 }
 
 /* Children are kept free for delicate jobs exactly as long as there are any. */
 static void keep_clear(jobq__desk *desk)
 {
-    size_t all;
+    const size_t delicate = count_delicate(desk), plain = waits_for_clear_child(desk);
 
-    pick_delicate(desk, NULL, 0, &all);
-    clear_seats(desk, all);
+    clear_seats(desk, delicate + plain);
+    for (size_t i = 0; i < desk->seat_count; i++)
+        desk->seats[i].clear_for_plain = plain && delicate == 0 && desk->seats[i].clearing;
 }
 
 /* ---- taking back ----------------------------------------------------------------------------- */
@@ -370,13 +270,45 @@ void jobq__give_take_back(jobq__desk *desk)
             jobq__give_revoke_all(desk, &desk->seats[i]);
 }
 
+enum { PLAIN_PATIENCE = 20 };
+
+/* A child is being cleared for it. */
+static int64_t patience_ms(const jobq__desk *desk, const jobq__ticket *ticket, int64_t ms)
+{
+    return desk->worker->shared.seats > 1 && ticket->handout->seats <= 1 ? ms * PLAIN_PATIENCE : ms;
+}
+
 void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms)
 {
     jobq__ticket *next;
 
     for (jobq__ticket *ticket = desk->held.first; ticket; ticket = next) {
         next = ticket->next;
-        if (desk->now_ms - ticket->held_since_ms >= older_than_ms)
+        if (desk->now_ms - ticket->held_since_ms >= patience_ms(desk, ticket, older_than_ms))
+            jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSTARTED);
+    }
+}
+
+static bool is_paused(const jobq__desk *desk, const jobq__ticket *ticket)
+{
+    const jobq__handout *handout = ticket->handout;
+
+    return jobq__control_is_paused(desk, jobq__slice(handout->queue, handout->queue_n));
+}
+
+void jobq__give_back_paused(jobq__desk *desk)
+{
+    jobq__ticket *ticket, *other;
+
+    for (size_t i = 0; i < desk->seat_count; i++)
+        for (ticket = desk->seats[i].out.last; ticket; ticket = other) {
+            other = ticket->prev;
+            if (is_paused(desk, ticket))
+                take_back(desk, &desk->seats[i], ticket);
+        }
+    for (ticket = desk->held.first; ticket; ticket = other) {
+        other = ticket->next;
+        if (is_paused(desk, ticket))
             jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSTARTED);
     }
 }
@@ -386,9 +318,10 @@ void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms)
 /* How many unstarted jobs may go elsewhere: all behind a long one, else half. */
 static size_t surplus(const jobq__desk *desk, const jobq__seat *seat)
 {
-    size_t waiting = seat->out.count > 1 ? seat->out.count - 1 : 0;
+    const size_t width = jobq__room_width(seat);
+    size_t waiting = seat->out.count > width ? seat->out.count - width : 0;
 
-    if (seat->running_ms >= WORK_US / 1000 || !seat->open)
+    if (seat->running_ms >= JOBQ__WORK_US / 1000 || !seat->open)
         return seat->out.count > 0 ? waiting : 0;
     return (double)waiting * desk->average_us >= STEAL_US ? (waiting + 1) / 2 : 0;
 }
@@ -416,8 +349,8 @@ static void relieve(jobq__desk *desk)
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
-        if (seat->out.count > 0 &&
-            (!seat->open || (seat->out.count > 1 && seat->running_ms >= RUNNING_MS)))
+        if (seat->out.count > 0 && (!seat->open || (seat->out.count > jobq__room_width(seat) &&
+                                                    seat->running_ms >= JOBQ__RUNNING_MS)))
             jobq__give_revoke_all(desk, seat);
     }
 }

@@ -36,6 +36,7 @@ static void copy_numbers(jobq__desk *desk, jobq__handout *handout, const jobq_re
     handout->enqueued_at_ms = record->enqueued_at_ms;
     handout->base_at_ms = record->base_at_ms;
     handout->version = record->version;
+    handout->hook = jobq__queue_is_hidden(record->queue);
     handout->priority = record->priority;
     handout->taken_at_ms = jobq__desk_store_now(desk);
     handout->taken_mono_ms = desk->now_ms;
@@ -93,7 +94,9 @@ static void judge_start(jobq__desk *desk, jobq__ticket *ticket, int header_probl
     int reason = 0, how = jobq__retry_may_start(&handout->policy, &handout->counters,
                                                 handout->taken_at_ms, &reason);
 
-    if (header_problem == JOBQ_EUNSUPPORTED) {
+    if (ticket->record->cancel) {
+        jobq__control_cancel(desk, ticket, ticket->record->cancel);
+    } else if (header_problem == JOBQ_EUNSUPPORTED) {
         park_newer(desk, ticket);
     } else if (header_problem != 0) {
         jobq__handout_fault(ticket, jobq_error_message(jobq_error_last()));
@@ -102,6 +105,8 @@ static void judge_start(jobq__desk *desk, jobq__ticket *ticket, int header_probl
         bury_at_start(desk, ticket, how, reason);
     } else if (handout->handler < 0 && !desk->worker->has_resolver) {
         jobq__handout_end(desk, ticket, what_is_missing(desk, handout));
+    } else if (!jobq__hooks_are_run(desk, handout)) {
+        jobq__handout_end(desk, ticket, JOBQ_ENDED_DONE);
     }
 }
 
@@ -109,7 +114,12 @@ static void hold(jobq__desk *desk, jobq__ticket *ticket)
 {
     ticket->phase = JOBQ__TICKET_HELD;
     ticket->held_since_ms = desk->now_ms;
-    jobq__tickets_append(&desk->held, ticket);
+    desk->hooks += ticket->handout->hook;
+    desk->s.hooks_open += ticket->handout->hook;
+    if (ticket->handout->hook) /* few, and asked for one by one */
+        jobq__tickets_prepend(&desk->held, ticket);
+    else
+        jobq__tickets_append(&desk->held, ticket);
     atomic_store(&ticket->handout->state, JOBQ__HANDOUT_HELD);
 }
 
@@ -132,14 +142,19 @@ jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record,
     copy_texts(handout, record);
     copy_numbers(desk, handout, record);
     problem = jobq__envelope_read(record->header, &parcel->batch.arena, &header);
-    handout->handler = jobq__worker_find_handler(desk->worker, record->name, record->version);
+    handout->handler =
+        jobq__worker_find_for(desk->worker, record->queue, record->name, record->version);
     conf = jobq__worker_handler_conf(desk->worker, handout->handler);
     jobq__policy_make(&handout->policy, desk->worker->run_conf, conf, problem ? NULL : &header,
                       record->base_at_ms);
+    handout->seats = handout->hook ? 1 : jobq__handler_seats(conf);
+    if (handout->hook)
+        jobq__hooks_limit(&handout->policy);
     handout->delicate =
         record->taken_back || jobq__retry_is_delicate(&handout->policy, &handout->counters);
     hold(desk, ticket);
-    jobq__desk_count(desk, JOBQ__COUNT_RECEIVED, 1);
+    if (!handout->hook)
+        jobq__desk_count(desk, JOBQ__COUNT_RECEIVED, 1);
     judge_start(desk, ticket, problem);
     return ticket;
 }
@@ -164,10 +179,12 @@ void jobq__handout_fault(jobq__ticket *ticket, const char *message)
     jobq__handout_keep_fault(ticket, &fault);
 }
 
-static void judge(jobq__desk *desk, jobq__ticket *ticket)
+void jobq__handout_judge(jobq__desk *desk, jobq__ticket *ticket)
 {
     const jobq__handout *handout = ticket->handout;
-    jobq__end end = {.ending = ticket->ending, .delay_ms = ticket->delay_ms};
+    jobq__end end = {.ending = ticket->ending,
+                     .delay_ms = ticket->delay_ms,
+                     .cancelled = ticket->cancel != JOBQ_CANCEL_NONE};
 
     if (ticket->judged)
         return;
@@ -207,8 +224,11 @@ static jobq_slice write_entry(jobq__desk *desk, const jobq__ticket *ticket,
 
     entry.started_at_ms = ticket->ran_us < 0 ? ended : ended - ticket->ran_us / 1000;
     entry.outcome = jobq__slice_text(jobq_outcome_word(ticket->ending));
+    entry.shared = ticket->shared;
     entry.class_name = fault->class_name;
     entry.message = desk->settings->errors == 1 ? jobq__slice(NULL, 0) : fault->message;
+    if (ticket->verdict.reason == JOBQ__REASON_CANCELLED && ticket->ran_us < 0)
+        entry.message = jobq__slice_text(JOBQ__CANCELLED_TEXT);
     jobq__entry_write(&desk->buf, &entry);
     return keep(desk);
 }
@@ -251,7 +271,8 @@ void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settl
     const jobq__handout *handout = ticket->handout;
     jobq__fault fault;
 
-    judge(desk, ticket);
+    jobq__handout_judge(desk, ticket);
+    jobq__hooks_judged(ticket);
     *out = (jobq_settlement){
         .token = handout->token, .op = ticket->verdict.op, .reason = ticket->verdict.reason};
     out->id = jobq__slice(handout->id, strlen(handout->id));
@@ -259,10 +280,11 @@ void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settl
     out->delay_ms = ticket->verdict.delay_ms;
     out->keep_ms = ticket->verdict.keep_ms;
     out->counters = ticket->verdict.counters;
-    if (ticket->bare)
-        return;
     word_unknown(ticket);
     fault = read_fault(desk, ticket);
+    out->follow = jobq__hooks_follow(desk, ticket, &fault);
+    if (ticket->bare || (handout->hook && out->op == JOBQ_OP_DONE))
+        return;
     if (leaves_trace(ticket))
         out->history = write_entry(desk, ticket, &fault);
     else if (ticket->verdict.op != JOBQ_OP_DEAD)
@@ -385,14 +407,23 @@ static void note_answer(jobq__desk *desk, const jobq__ticket *ticket)
         jobq__desk_count(desk, JOBQ__COUNT_RESULTS_LOST, 1);
 }
 
+static void tell_end(jobq__desk *desk, const jobq__ticket *ticket)
+{
+    note_answer(desk, ticket);
+    if (!is_silent(ticket))
+        show(desk, ticket);
+    jobq__hooks_died(desk, ticket);
+}
+
 void jobq__handout_answered(jobq__desk *desk, jobq__ticket *ticket)
 {
     if (try_bare(ticket))
         return;
     if (ticket->status == JOBQ_ELEASE && ticket->tried)
         ticket->status = JOBQ_EUNKNOWN;
-    note_answer(desk, ticket);
-    if (!is_silent(ticket))
-        show(desk, ticket);
+    if (ticket->handout->hook)
+        jobq__hooks_answered(desk, ticket);
+    else
+        tell_end(desk, ticket);
     jobq__desk_drop(desk, ticket);
 }

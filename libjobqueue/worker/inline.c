@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/follow.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "worker/memory.h"
@@ -34,9 +35,11 @@ static int start_held(jobq_worker *worker, jobq_job **job_out)
                         ticket->handout->taken_at_ms);
     if (rc < 0)
         return rc;
+    worker->job.policy = ticket->handout->policy; /* a hook's is its own */
+    jobq__loop_begun(worker);
     jobq__inline_hand_out(worker, ticket);
     *job_out = &worker->job;
-    return JOBQ_STEP_JOB;
+    return ticket->handout->hook ? jobq__hook_open(worker) : JOBQ_STEP_JOB;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -72,9 +75,11 @@ static int deliver(jobq_worker *worker, jobq_event **event_out)
     struct jobq__inline *inl = worker->inl;
     const jobq__buf *bytes = &inl->desk->posts->bytes;
     const bool good = !bytes->failed && read_event(worker, bytes);
+    const bool has_job = good && inl->event_job.id[0];
 
+    inl->event.job = has_job ? &inl->event_job : NULL;
+    inl->event.queue = jobq__follow_queue(inl->event_job.queue);
     jobq__posts_drop(inl->desk);
-    inl->event.job = &inl->event_job;
     *event_out = &inl->event;
     return good ? JOBQ_STEP_EVENT : 0;
 }
@@ -104,10 +109,14 @@ static void look(struct jobq__inline *inl)
     jobq__inline_take_signals(inl);
     desk->now_ms = jobq__clock_mono_ms();
     check_memory(inl);
+    jobq__control_tick(desk);
     jobq__desk_situation(desk);
-    s->room = s->idle_children = 1;
-    jobq__ready_set(desk->worker,
-                    s->stop == JOBQ__GO && !s->paused && desk->renewed && s->reserve_failures == 0);
+    s->vetoed = desk->worker->loop.vetoed;
+    s->room = s->idle_children = !s->vetoed;
+    if (desk->renewed && s->reserve_failures == 0)
+        atomic_store(&desk->words->up, 1);
+    jobq__ready_set(desk->worker, s->stop == JOBQ__GO && !s->paused && !s->all_paused &&
+                                      desk->renewed && s->reserve_failures == 0);
     inl->notify_at_ms = jobq__notify_tick(&inl->notifier, desk->words, desk->now_ms);
 }
 
@@ -131,11 +140,14 @@ static void wait_for_news(struct jobq__inline *inl, const jobq__step *step)
     jobq__desk *desk = inl->desk;
     const jobq_worker_hooks *hooks = &desk->worker->hooks;
     const int64_t left_ms = inl->notify_at_ms - desk->now_ms;
-    const int64_t wait_ms = left_ms < step->wait_ms && left_ms >= 0 ? left_ms : step->wait_ms;
+    const int64_t wait_ms =
+        jobq__loop_wait_ms(desk->worker, desk->now_ms,
+                           left_ms < step->wait_ms && left_ms >= 0 ? left_ms : step->wait_ms);
 
     jobq__observer_tick(desk->observer, desk->now_ms);
     if (wait_ms == 0)
         return;
+    desk->worker->loop.fresh = false; /* an answer does not keep over a sleep */
     if (hooks->idle_enter)
         hooks->idle_enter(hooks->payload);
     if (step->wait_store)
@@ -166,7 +178,23 @@ static bool may_start(const struct jobq__inline *inl)
     const jobq__desk *desk = inl->desk;
 
     return desk->held.count > 0 && atomic_load(&desk->words->stop) == JOBQ__GO &&
-           !atomic_load(&desk->words->paused) && !jobq__desk_is_waiting_out(desk);
+           !desk->s.restart && !atomic_load(&desk->words->paused) &&
+           !jobq__desk_is_waiting_out(desk);
+}
+
+/* looping before a job and by time, idle when there is nothing to do. */
+static int take_question(jobq_worker *worker, jobq_event **event_out)
+{
+    struct jobq__inline *inl = worker->inl;
+    const jobq__situation *s = &inl->desk->s;
+    const int64_t now_ms = jobq__clock_mono_ms();
+    int rc = may_start(inl) ? jobq__loop_before_job(worker, &inl->event, now_ms, event_out) : 0;
+
+    if (rc == 0)
+        rc = jobq__loop_by_time(worker, &inl->event, now_ms, event_out);
+    if (rc == 0 && inl->desk->held.count == 0 && s->store_empty && !s->woken && s->stop == JOBQ__GO)
+        rc = jobq__loop_idle(worker, &inl->event, event_out);
+    return rc;
 }
 
 int jobq__inline_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out)
@@ -176,9 +204,14 @@ int jobq__inline_next(jobq_worker *worker, jobq_job **job_out, jobq_event **even
 
     if (inl->current)
         return jobq__error_set(JOBQ_EINVAL, "job %s is not settled yet", worker->job.id);
+    jobq__hook_close(worker);
     for (;;) {
         if (inl->desk->posts && (rc = deliver(worker, event_out)) != 0)
             return rc;
+        if ((rc = take_question(worker, event_out)) != 0)
+            return rc;
+        if (worker->loop.vetoed)
+            jobq__give_return_held(inl->desk, 0);
         if (may_start(inl) && (rc = start_held(worker, job_out)) != 0)
             return rc;
         if (run_round(inl))
@@ -216,6 +249,8 @@ static int make_desk(jobq_worker *worker, bool silent)
     struct jobq__inline *inl = worker->inl;
     int rc = jobq__desk_new(worker, inl->handouts, JOBQ__INLINE_TICKETS, &inl->desk);
 
+    if (rc == 0)
+        inl->desk->control.for_one = silent;
     if (rc == 0 && !silent)
         rc = jobq__observer_new(worker, &inl->desk->observer);
     return rc;
@@ -238,11 +273,12 @@ static void free_inline(jobq_worker *worker)
 
 int jobq__inline_begin(jobq_worker *worker, bool silent)
 {
-    int rc = jobq__shared_new(&worker->shared, 0, 0);
+    int rc = jobq__shared_new(&worker->shared, 0, 1, 0);
 
     if (rc < 0)
         return rc;
     memcpy(worker->shared.words->worker_id, worker->id, sizeof(worker->id));
+    atomic_store(&worker->shared.words->generation, worker->generation);
     worker->inl = jobq__zalloc(sizeof(*worker->inl));
     if (!worker->inl)
         return jobq__error_nomem();

@@ -124,7 +124,7 @@ void jobq__inline_end_current(struct jobq__inline *inl, jobq_ending ending, int6
         ticket->ran_us = jobq__clock_mono_us() - inl->started_us;
         jobq__handout_ran(desk, ticket);
         desk->s.rest_until_ms =
-            desk->settings->rest_ms > 0 ? desk->now_ms + desk->settings->rest_ms : 0;
+            desk->settings->rest_ms > 0 && ticket->ran ? desk->now_ms + desk->settings->rest_ms : 0;
     }
     jobq__handout_end(desk, ticket, ending);
 }
@@ -146,6 +146,7 @@ static int settle_job(jobq_job *job, jobq_ending ending, int64_t delay_ms)
 
     if (rc < 0)
         return rc;
+    ending = jobq__worker_ending(worker, job, ending);
     keep_fault(worker->inl->current, job);
     jobq__inline_end_current(worker->inl, ending, delay_ms);
     return 0;
@@ -166,14 +167,27 @@ static int extend_job(jobq_job *job)
     if (ticket->lost)
         return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id),
                                        "the lease of job %s is lost", job->id);
+    if (rc == 0)
+        jobq__control_peek(worker->inl->desk);
     return rc;
 }
 
-static bool is_job_cancelled(const jobq_job *job)
+static bool is_job_lost(const jobq_job *job)
 {
     const jobq_worker *worker = job->giver;
 
     return worker->inl && worker->inl->current && worker->inl->current->lost;
+}
+
+/* Rule L3: nobody else could tell us while the handler runs. */
+static bool is_job_cancelled(const jobq_job *job)
+{
+    const jobq_worker *worker = job->giver;
+    const jobq__ticket *ticket = worker->inl ? worker->inl->current : NULL;
+
+    if (ticket && !ticket->lost && ticket->cancel != JOBQ_CANCEL_HARD)
+        jobq__control_peek(worker->inl->desk);
+    return ticket && ticket->cancel != JOBQ_CANCEL_NONE;
 }
 
 static bool is_job_stopping(const jobq_job *job)
@@ -188,7 +202,8 @@ static bool is_job_stopping(const jobq_job *job)
 
 static bool is_stop_due(const struct jobq__inline *inl, int64_t now_ms)
 {
-    return atomic_load(&inl->desk->words->stop) == JOBQ__HARD ||
+    return inl->current->cancel == JOBQ_CANCEL_HARD ||
+           atomic_load(&inl->desk->words->stop) == JOBQ__HARD ||
            (inl->drain_at_ms > 0 && now_ms >= inl->drain_at_ms);
 }
 
@@ -202,9 +217,11 @@ static int take_interrupt(jobq_job *job)
     if (!inl || !inl->current)
         return kind;
     jobq__inline_take_signals(inl);
+    is_job_cancelled(job);
     if (!inl->told_stop && is_stop_due(inl, now_ms)) {
         inl->told_stop = true;
-        if (atomic_load(&inl->desk->words->stop) != JOBQ__HARD)
+        if (inl->current->cancel != JOBQ_CANCEL_HARD &&
+            atomic_load(&inl->desk->words->stop) != JOBQ__HARD)
             jobq__desk_count(inl->desk, JOBQ__COUNT_DRAIN_EXPIRED, 1);
         kind = JOBQ_INTERRUPT_STOP;
     } else if (!inl->told_timeout && inl->deadline_ms > 0 && now_ms >= inl->deadline_ms) {
@@ -219,6 +236,7 @@ static int take_interrupt(jobq_job *job)
 static const jobq__job_ops job_ops = {
     .settle = settle_job,
     .extend = extend_job,
+    .is_lost = is_job_lost,
     .is_cancelled = is_job_cancelled,
     .is_stopping = is_job_stopping,
     .interrupted = take_interrupt,
@@ -240,9 +258,10 @@ void jobq__inline_hand_out(jobq_worker *worker, jobq__ticket *ticket)
                            : 0;
     jobq__signals_rearm();
     set_timer(inl, next_interrupt(inl));
+    atomic_store(&desk->words->up, 1);
     jobq__ready_set(desk->worker, true); /* rule G5: handlers ask, too */
     jobq__notify_tick(&inl->notifier, desk->words, inl->started_us / 1000);
-    if (desk->settings->verbose)
+    if (desk->settings->verbose && !ticket->handout->hook)
         jobq__observer_processing(desk->observer, ticket->handout);
     worker->job.ops = &job_ops;
     worker->job.giver = worker;

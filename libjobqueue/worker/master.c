@@ -150,14 +150,16 @@ static int fork_child(jobq__master *m, uint32_t i)
     return JOBQ_ROLE_MASTER;
 }
 
-/* Children that stay, as far as anybody knows. */
+/* Children that stay, as far as anybody knows. One that will be replaced does not, though it works
+ * until its successor can. */
 static uint32_t count_staying(const jobq__master *m)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < m->words->slot_count; i++)
         n += m->places[i].pid && !m->places[i].killed &&
-             !atomic_load(&jobq__master_slot(m, i)->retiring);
+             !atomic_load(&jobq__master_slot(m, i)->retiring) &&
+             !atomic_load(&jobq__master_slot(m, i)->worn);
     return n;
 }
 
@@ -190,7 +192,7 @@ static bool is_busy(const jobq__master *m)
     if (atomic_load(&m->words->stop) != JOBQ__GO || atomic_load(&m->words->out))
         return true;
     for (uint32_t i = 0; i < m->words->slot_count; i++)
-        if (m->places[i].pid && atomic_load(&jobq__master_slot(m, i)->running))
+        if (m->places[i].pid && jobq__slot_running(jobq__master_slot(m, i)))
             return true;
     return false;
 }
@@ -270,13 +272,14 @@ static int prepare(jobq__master *m)
 {
     jobq_worker *worker = m->worker;
     int rc = jobq__shared_new(&worker->shared, (uint32_t)worker->run_conf->s.processes,
-                              max_body(worker));
+                              jobq__worker_seats(worker), max_body(worker));
 
     if (rc < 0)
         return rc;
     m->shared = &worker->shared;
     m->words = worker->shared.words;
     memcpy(m->words->worker_id, worker->id, sizeof(worker->id));
+    atomic_store(&m->words->generation, worker->generation);
     m->places = jobq__zalloc(m->words->slot_count * sizeof(*m->places));
     if (!m->places)
         return jobq__error_nomem();

@@ -33,6 +33,7 @@ typedef struct {
     int64_t stopping_since_ms, leaving_since_ms; /* 0 = not */
     /* children that died before they were ready, in a row */
     int start_deaths;
+    unsigned short_lives; /* died soon after it, before their first job, in a row */
     int64_t fork_at_ms, fork_backoff_ms;
     char last_death[512];
     /* dispatcher */

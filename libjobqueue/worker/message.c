@@ -29,6 +29,7 @@ void jobq__message_fill(jobq__job_message *message, const jobq__ticket *ticket)
     message->taken_mono_ms = handout->taken_mono_ms;
     message->policy = handout->policy;
     message->priority = handout->priority;
+    message->seats = handout->seats;
     message->body_in_area = 0;
     message->id_n = (uint32_t)strlen(handout->id);
     message->queue_n = handout->queue_n;

@@ -61,7 +61,8 @@ int64_t jobq__notify_tick(jobq__notifier *n, const jobq__words *words, int64_t n
 {
     if (!n->socket)
         return INT64_MAX;
-    if (!n->ready && atomic_load(&words->ready)) {
+    if (!n->ready &&
+        atomic_load(&words->up)) { /* paused is up, too: there is nothing to wait for */
         n->ready = true;
         say(n, "READY=1");
     }

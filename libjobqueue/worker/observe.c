@@ -184,14 +184,15 @@ static const row endings[JOBQ_ENDINGS] = {
     [JOBQ_ENDED_UNSTARTED] = {"Failed", "failed", true},
 };
 
+static const row cancelled = {"Cancelled", "cancelled", true};
 static const row lease_lost = {"Lease lost", "lease_lost", true};
 static const row unknown = {"Outcome unknown", "outcome_unknown", true};
 static const row lost = {"Result lost", "result_lost", true};
 
-static const row *row_of(jobq_ending ending, int status)
+static const row *row_of(jobq_ending ending, const jobq__verdict *verdict, int status)
 {
     if (status == 0)
-        return &endings[ending];
+        return verdict->reason == JOBQ__REASON_CANCELLED ? &cancelled : &endings[ending];
     return status == JOBQ_ELEASE ? &lease_lost : status == JOBQ_EUNKNOWN ? &unknown : &lost;
 }
 
@@ -217,7 +218,7 @@ static bool is_summed(jobq__observer *o, const row *as)
     o->window_jobs++;
     if (o->mode == JOBQ__OBSERVE_SUMMARY ||
         (o->mode == JOBQ__OBSERVE_AUTO && (o->busy || o->window_jobs > BUSY_LINES))) {
-        o->summed++;
+        *(as == &endings[JOBQ_ENDED_RELEASED] ? &o->summed_released : &o->summed) += 1;
         return true;
     }
     return false;
@@ -227,7 +228,7 @@ void jobq__observer_ended(jobq__observer *o, const jobq__handout *h, jobq_ending
                           const jobq__verdict *verdict, int64_t took_ms, const jobq__fault *fault,
                           int status)
 {
-    const row *as = row_of(ending, status);
+    const row *as = row_of(ending, verdict, status);
     const jobq__end_seen end = {as->verb, as->word, h, ending, verdict, took_ms, fault, status};
 
     if (!o || o->mode == JOBQ__OBSERVE_QUIET || is_summed(o, as))
@@ -237,20 +238,27 @@ void jobq__observer_ended(jobq__observer *o, const jobq__handout *h, jobq_ending
     end_line(o);
 }
 
+/* A job that goes round releasing itself must not look like work done. */
+static void sum_up(jobq__observer *o, const row *as, int64_t n, int64_t span_ms)
+{
+    if (n == 0)
+        return;
+    jobq__buf_reset(&o->line);
+    jobq__text_stamp(o);
+    jobq__buf_addf(&o->line, "%s: %lld %sjobs in %.1f s", as->verb, (long long)n,
+                   o->summed + o->summed_released < o->window_jobs ? "more " : "",
+                   (double)(span_ms < 1 ? 1 : span_ms) / 1000);
+    end_line(o);
+}
+
 static void end_window(jobq__observer *o, int64_t mono_ms)
 {
-    int64_t span_ms = mono_ms - o->window_ms;
+    const int64_t span_ms = mono_ms - o->window_ms;
 
-    if (o->summed > 0) {
-        jobq__buf_reset(&o->line);
-        jobq__text_stamp(o);
-        jobq__buf_addf(&o->line, "Processed: %lld %sjobs in %.1f s", (long long)o->summed,
-                       o->summed < o->window_jobs ? "more " : "",
-                       (double)(span_ms < 1 ? 1 : span_ms) / 1000);
-        end_line(o);
-    }
+    sum_up(o, &endings[JOBQ_ENDED_DONE], o->summed, span_ms);
+    sum_up(o, &endings[JOBQ_ENDED_RELEASED], o->summed_released, span_ms);
     o->busy = o->window_jobs > BUSY_LINES;
-    o->summed = o->window_jobs = 0;
+    o->summed = o->summed_released = o->window_jobs = 0;
     o->window_ms = mono_ms;
 }
 
@@ -326,6 +334,16 @@ void jobq__observer_note(jobq__observer *o, const char *fmt, ...)
     o->form->note(o, jobq__buf_text(&text));
     end_line(o);
     jobq__buf_free(&text);
+    jobq__output_flush(&o->out, jobq__clock_mono_ms());
+}
+
+void jobq__observer_paused(jobq__observer *o, bool paused, jobq_slice queue)
+{
+    if (!o || o->mode == JOBQ__OBSERVE_QUIET)
+        return;
+    jobq__buf_reset(&o->line);
+    o->form->paused(o, paused, queue);
+    end_line(o);
     jobq__output_flush(&o->out, jobq__clock_mono_ms());
 }
 

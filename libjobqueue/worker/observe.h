@@ -34,6 +34,7 @@ typedef struct {
     void (*processing)(jobq__observer *o, const jobq__handout *h);
     void (*ended)(jobq__observer *o, const jobq__end_seen *end);
     void (*note)(jobq__observer *o, const char *text);
+    void (*paused)(jobq__observer *o, bool paused, jobq_slice queue);
     void (*stopping)(jobq__observer *o, const char *reason, int64_t jobs_run, int code);
 } jobq__form;
 
@@ -55,7 +56,7 @@ struct jobq__observer {
     int64_t stamp_second;
     char stamp[32];
     /* this second: jobs that ended without a failure, and those of them that got no line */
-    int64_t window_ms, window_jobs, summed;
+    int64_t window_ms, window_jobs, summed, summed_released;
     bool busy;
 };
 

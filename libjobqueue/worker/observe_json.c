@@ -84,6 +84,8 @@ static void word_start(jobq__observer *o)
     const jobq_worker *worker = o->worker;
 
     begin(o, &o->line, "starting");
+    if (worker->run_conf->s.name)
+        add_field_text(&o->line, "name", worker->run_conf->s.name);
     jobq__buf_adds(&o->line, ",\"queues\":[");
     for (size_t i = 0; i < worker->queue_count; i++) {
         jobq__buf_adds(&o->line, i ? "," : "");
@@ -128,6 +130,13 @@ static void word_note(jobq__observer *o, const char *text)
     end(o);
 }
 
+static void word_pause(jobq__observer *o, bool paused, jobq_slice queue)
+{
+    begin(o, &o->line, paused ? "paused" : "resumed");
+    add_field(&o->line, "queue", queue.p, queue.n);
+    end(o);
+}
+
 static void word_stop(jobq__observer *o, const char *reason, int64_t jobs_run, int code)
 {
     begin(o, &o->line, "stopping");
@@ -136,7 +145,8 @@ static void word_stop(jobq__observer *o, const char *reason, int64_t jobs_run, i
     end(o);
 }
 
-const jobq__form jobq__form_json = {word_start, word_processing, word_end, word_note, word_stop};
+const jobq__form jobq__form_json = {word_start, word_processing, word_end,
+                                    word_note,  word_pause,      word_stop};
 
 /* ---- what is no line of ours ----------------------------------------------------------------- */
 

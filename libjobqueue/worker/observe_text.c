@@ -92,6 +92,12 @@ static void add_outcome(jobq__buf *line, const jobq__end_seen *end)
 
     if (end->ending == JOBQ_ENDED_DONE) {
         jobq__buf_addf(line, " %lld ms", (long long)(end->took_ms < 0 ? 0 : end->took_ms));
+    } else if (verdict->reason == JOBQ__REASON_CANCELLED && end->took_ms < 0) {
+        jobq__buf_adds(line, " before it started");
+    } else if (verdict->reason == JOBQ__REASON_CANCELLED) {
+        jobq__buf_adds(line, " after ");
+        add_seconds(line, end->took_ms);
+        add_fault(line, end->fault);
     } else if (verdict->op == JOBQ_OP_DEAD) {
         jobq__buf_addf(line, " for good (%s)", jobq__reason_word(verdict->reason));
         add_fault(line, end->fault);
@@ -124,7 +130,10 @@ static void word_start(jobq__observer *o)
     const jobq_worker *worker = o->worker;
     long long processes = worker->run_conf->s.processes;
 
-    jobq__buf_addf(&o->line, "Worker %s watching ", worker->shared.words->worker_id);
+    jobq__buf_addf(&o->line, "Worker %s ", worker->shared.words->worker_id);
+    if (worker->run_conf->s.name)
+        jobq__buf_addf(&o->line, "(%s) ", worker->run_conf->s.name);
+    jobq__buf_adds(&o->line, "watching ");
     for (size_t i = 0; i < worker->queue_count; i++) {
         jobq__buf_adds(&o->line, i ? ", " : "");
         jobq__text_shown(&o->line, worker->queues[i], strlen(worker->queues[i]), JOBQ__NAME_SHOWN);
@@ -147,10 +156,18 @@ static void word_note(jobq__observer *o, const char *text)
     jobq__buf_adds(&o->line, text);
 }
 
+static void word_pause(jobq__observer *o, bool paused, jobq_slice queue)
+{
+    jobq__text_stamp(o);
+    jobq__buf_adds(&o->line, paused ? "Paused: " : "Resumed: ");
+    jobq__text_shown(&o->line, queue.p, queue.n, JOBQ__NAME_SHOWN);
+}
+
 static void word_stop(jobq__observer *o, const char *reason, int64_t jobs_run, int code)
 {
     (void)code;
     jobq__buf_addf(&o->line, "Stopping: %s\nRan %lld jobs", reason, (long long)jobs_run);
 }
 
-const jobq__form jobq__form_text = {word_start, word_processing, word_end, word_note, word_stop};
+const jobq__form jobq__form_text = {word_start, word_processing, word_end,
+                                    word_note,  word_pause,      word_stop};

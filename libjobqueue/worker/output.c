@@ -139,9 +139,16 @@ static int64_t count_lines(const char *p, size_t n)
     return lines;
 }
 
+/* The line that counts those dropped before is none of them. */
 static void drop_all(jobq__output *out)
 {
     out->dropped += count_lines(out->pending.p + out->done, left(out));
+    if (out->said > 0)
+        out->dropped += out->said - 1;
+    out->dropped -= out->mends;
+    out->is_torn = out->is_torn || out->is_midline;
+    out->said = 0;
+    out->mends = false;
     out->done = 0;
     jobq__buf_reset(&out->pending);
 }
@@ -150,6 +157,11 @@ static void note_written(jobq__output *out, size_t n)
 {
     out->done += n;
     out->moved_ms = jobq__clock_mono_ms();
+    out->is_midline = out->pending.p[out->done - 1] != '\n';
+    if (out->mends)
+        out->is_torn = out->mends = false;
+    if (out->said > 0 && out->done >= out->said_end)
+        out->said = 0;
     if (left(out) == 0) {
         out->done = 0;
         jobq__buf_reset(&out->pending);
@@ -163,6 +175,7 @@ static void close_up(jobq__output *out)
         return;
     out->pending.n -= out->done;
     memmove(out->pending.p, out->pending.p + out->done, out->pending.n);
+    out->said_end -= out->said > 0 ? out->done : 0;
     out->done = 0;
 }
 
@@ -173,6 +186,7 @@ static void hand_over(jobq__output *out)
     const char *p = lines.p, *end;
 
     memset(&out->pending, 0, sizeof(out->pending));
+    out->said = 0;
     for (size_t left = lines.n; left && (end = memchr(p, '\n', left)); p = end + 1) {
         out->line(out->payload, p, (size_t)(end - p));
         left -= (size_t)(end + 1 - p);
@@ -200,14 +214,27 @@ static void write_pending(jobq__output *out, int wait_ms)
     }
 }
 
+/* What was written of a line whose rest is lost ends here, so that the next one is a line. */
+static void mend_torn(jobq__output *out)
+{
+    if (!out->is_torn || out->mends)
+        return;
+    jobq__buf_addc(&out->pending, '\n');
+    out->mends = !out->pending.failed;
+}
+
 static void say_dropped(jobq__output *out)
 {
-    if (out->dropped == 0 || left(out) > PENDING_MAX / 2)
+    if (out->dropped == 0 || out->said > 0 || left(out) > PENDING_MAX / 2)
         return;
     if (out->word_dropped)
         out->word_dropped(out->word_payload, &out->pending, out->dropped);
     else
         jobq__buf_addf(&out->pending, "%lld lines dropped\n", (long long)out->dropped);
+    if (out->pending.failed)
+        return;
+    out->said = out->dropped;
+    out->said_end = out->pending.n;
     out->dropped = 0;
 }
 
@@ -216,6 +243,7 @@ static bool make_room(jobq__output *out, size_t n)
 {
     if (left(out) == 0)
         out->moved_ms = jobq__clock_mono_ms();
+    mend_torn(out);
     say_dropped(out);
     close_up(out);
     if (jobq__buf_reserve(&out->pending, n))

@@ -24,6 +24,11 @@ typedef struct jobq__output {
     jobq_line_function line;
     void *payload;
     int64_t dropped;   /* lines, since the last that said so */
+    int64_t said;      /* what a line in `pending` says was dropped; 0 = there is none ... */
+    size_t said_end;   /* ... which ends there */
+    bool is_midline;   /* what was written last has no end of line */
+    bool is_torn;      /* ... and never gets it: the rest was dropped */
+    bool mends;        /* `pending` begins with the end of the torn line */
     int64_t looked_ms; /* when we last looked whether the file is still there */
     /* words the line that says so (with its end); NULL: "N lines dropped" */
     void (*word_dropped)(void *payload, jobq__buf *line, int64_t dropped);

@@ -65,12 +65,32 @@ void jobq__posts_add(jobq__desk *desk, const char *event, const jobq__ticket *ti
     jobq__buf_free(&data);
 }
 
+void jobq__posts_say(jobq__desk *desk, const char *event, jobq_slice queue, const jobq__datum *data,
+                     size_t n)
+{
+    jobq__job_message message = {.kind = JOBQ__MSG_EVENT};
+    jobq__buf bytes = {0};
+    jobq__post *post;
+
+    if (!is_listened(desk->worker, event) || !(post = new_post(desk)))
+        return;
+    jobq__event_write_data(&bytes, data, n);
+    message.queue_n = (uint32_t)queue.n;
+    message.event_n = (uint32_t)strlen(event);
+    message.data_n = (uint32_t)bytes.n;
+    jobq__buf_add(&post->bytes, &message, sizeof(message));
+    jobq__buf_add(&post->bytes, queue.p, queue.n);
+    jobq__buf_add(&post->bytes, event, message.event_n);
+    jobq__buf_add(&post->bytes, bytes.p, bytes.n);
+    jobq__buf_free(&bytes);
+}
+
 /* Events stay in order: while a child has some to read, the next ones go to the same. */
 static bool is_still_reading(const jobq__desk *desk)
 {
     const jobq__seat *seat = desk->listener;
 
-    return seat && (seat->open || seat->stuck) &&
+    return seat && (seat->open || seat->stuck || seat->vetoed) &&
            (int64_t)(desk->listener_head - atomic_load(&seat->slot->jobs.tail)) > 0;
 }
 
@@ -84,7 +104,7 @@ static jobq__seat *choose_listener(jobq__desk *desk)
     for (size_t i = 0; i < desk->seat_count; i++) {
         jobq__seat *seat = &desk->seats[i];
 
-        if (seat->open && seat->running_ms < JOBQ__LONG_MS &&
+        if ((seat->open || seat->vetoed) && seat->running_ms < JOBQ__LONG_MS &&
             (!best || seat->out.count < best->out.count))
             best = seat;
     }

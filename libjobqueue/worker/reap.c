@@ -77,15 +77,38 @@ static void bury_group(const siginfo_t *info)
         kill(-info->si_pid, SIGKILL);
 }
 
+/* Nobody asked it to, and no job is to blame: one after the other would only burn the machine. */
+static bool died_for_nothing(const jobq__master *m, const jobq__place *place,
+                             const jobq__slot *slot)
+{
+    return m->now_ms - place->forked_ms < YOUNG_MS && !place->killed &&
+           atomic_load(&m->words->stop) == JOBQ__GO && !atomic_load(&slot->retiring) &&
+           !atomic_load(&slot->leave) && !atomic_load(&slot->jobs_run) && !jobq__slot_running(slot);
+}
+
+/* Said at the first, second, fourth, ... of a row. */
+static void note_short_life(jobq__master *m)
+{
+    const unsigned n = m->short_lives++;
+    const int64_t wait_ms = n < 7 ? BACKOFF_FIRST_MS << n : BACKOFF_MAX_MS;
+
+    m->fork_at_ms = m->now_ms + wait_ms;
+    if ((m->short_lives & n) == 0)
+        jobq__observer_error(m->observer,
+                             "a child died before its first job: %s; the next one in %.2g s",
+                             m->last_death, (double)wait_ms / 1000);
+}
+
 static void judge_start(jobq__master *m, const jobq__place *place, const jobq__slot *slot,
                         int status)
 {
     describe_death(m, slot, status);
     if (!atomic_load(&slot->started) && !place->killed)
         jobq__master_note_bad_start(m);
-    else if (WIFSIGNALED(status) && !place->killed && m->now_ms - place->forked_ms < YOUNG_MS &&
-             !atomic_load(&slot->jobs_run))
-        m->fork_at_ms = m->now_ms + BACKOFF_FIRST_MS;
+    else if (died_for_nothing(m, place, slot))
+        note_short_life(m);
+    else
+        m->short_lives = 0;
 }
 
 static void reap_child(jobq__master *m, uint32_t i)

@@ -5,7 +5,7 @@
  */
 #include "worker/desk.h"
 
-static jobq__ticket *find_token(jobq__desk *desk, jobq_lease_token token)
+jobq__ticket *jobq__desk_find(jobq__desk *desk, jobq_lease_token token)
 {
     for (size_t i = 0; i < desk->ticket_count; i++)
         if (desk->tickets[i].phase != JOBQ__TICKET_FREE &&
@@ -31,7 +31,7 @@ static int give_back_strangers(jobq__desk *desk)
 
     for (const jobq_record *record = desk->scratch.first;
          record && x.settle_count < desk->settle_max; record = record->next) {
-        if (find_token(desk, record->token))
+        if (jobq__desk_find(desk, record->token))
             continue;
         desk->settlements[x.settle_count++] = (jobq_settlement){.token = record->token,
                                                                 .id = record->id,
@@ -83,6 +83,7 @@ void jobq__desk_reconcile(jobq__desk *desk)
     if (rc < 0)
         return;
     forget_missing(desk);
+    jobq__control_marks(desk, &desk->scratch);
     desk->ask_held = rc > 0;
     desk->differs = 0;
 }

@@ -46,11 +46,11 @@ static void end_by_result(jobq__desk *desk, jobq__seat *seat, jobq__ticket *tick
     ticket->ended_mono_ms = sane_end(desk, ticket, message->ended_mono_ms);
     if (message->fault_n > 0 && message->fault_n <= n - sizeof(*message))
         ticket->fault = jobq__slice(message + 1, message->fault_n);
-    if (ran) {
+    if (ran && !ticket->handout->hook) {
         jobq__handout_ran(desk, ticket);
         learn(desk, message->ran_us);
     }
-    if (desk->settings->verbose && ran && !ticket->shown)
+    if (desk->settings->verbose && ticket->ran && !ticket->shown)
         jobq__observer_processing(desk->observer, ticket->handout);
     ticket->ending =
         message->ending < JOBQ_ENDINGS ? (jobq_ending)message->ending : JOBQ_ENDED_FAILED;
@@ -61,7 +61,7 @@ static void end_by_result(jobq__desk *desk, jobq__seat *seat, jobq__ticket *tick
         jobq__handout_end(desk, ticket, ticket->ending);
     ticket->seated = true;
     seat->unsettled++;
-    if (desk->settings->rest_ms > 0 && ran)
+    if (desk->settings->rest_ms > 0 && ticket->ran)
         seat->rest_until_ms = ticket->ended_mono_ms + desk->settings->rest_ms;
 }
 
@@ -156,7 +156,7 @@ static void word_death(const jobq__slot *slot, char *out, size_t size)
 }
 
 /* What the kill was for; a child killed for one hand-out is not to blame for another. */
-static jobq_ending judge_death(const jobq__slot *slot, uint64_t number)
+static jobq_ending judge_death(const jobq__slot *slot, uint64_t number, bool shared)
 {
     uint32_t kind = atomic_load(&slot->kill_kind);
 
@@ -164,19 +164,19 @@ static jobq_ending judge_death(const jobq__slot *slot, uint64_t number)
         return JOBQ_ENDED_STOPPED;
     if (kind == JOBQ__KILL_TIMEOUT)
         return atomic_load(&slot->killed) == number ? JOBQ_ENDED_TIMED_OUT : JOBQ_ENDED_STOPPED;
-    /* Rule D4: it left of its own will, and nobody wrote a fatal error down. */
-    if (WIFEXITED(atomic_load(&slot->wait_status)) && atomic_load(&slot->fatal_n) == 0)
+    /* Rule D4: it left of its own will, and nobody wrote a fatal error down. Which of several jobs
+     * that was nobody knows. */
+    if (!shared && WIFEXITED(atomic_load(&slot->wait_status)) && atomic_load(&slot->fatal_n) == 0)
         return JOBQ_ENDED_EXITED;
     return JOBQ_ENDED_CRASHED;
 }
 
-static void blame(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
+static void blame(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket, bool shared)
 {
     const jobq__slot *slot = seat->slot;
-    jobq_ending ending = judge_death(slot, ticket->handout->number);
-    int64_t since = atomic_load(&slot->running) == ticket->handout->number
-                        ? atomic_load(&slot->running_since_ms)
-                        : 0;
+    jobq_ending ending = judge_death(slot, ticket->handout->number, shared);
+    const jobq__run *run = jobq__slot_find(slot, ticket->handout->number);
+    int64_t since = run ? atomic_load(&run->since_ms) : 0;
     char text[JOBQ__FATAL_TEXT + 64];
 
     ticket->ran_us = since > 0 && since <= desk->now_ms ? (desk->now_ms - since) * 1000 : 0;
@@ -188,21 +188,27 @@ static void blame(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
         word_death(slot, text, sizeof(text));
     if (ending != JOBQ_ENDED_STOPPED)
         jobq__handout_fault(ticket, text);
+    ticket->shared = shared && ending == JOBQ_ENDED_CRASHED;
     jobq__handout_ran(desk, ticket);
     jobq__handout_end(desk, ticket, ending);
     ticket->seated = true;
     seat->unsettled++;
 }
 
-/* Began or not? The one that began is to blame, the others are as they were. */
+/* Began or not? The one that began is to blame, the others are as they were. Of several that began
+ * each is. */
 static void judge_seat(jobq__desk *desk, jobq__seat *seat)
 {
+    size_t began = 0;
+
     jobq__give_revoke_all(desk, seat);
+    for (const jobq__ticket *ticket = seat->out.first; ticket; ticket = ticket->next)
+        began += !ticket->known;
     while (seat->out.first) {
         if (seat->out.first->known)
             jobq__handout_end(desk, seat->out.first, seat->out.first->ending);
         else
-            blame(desk, seat, seat->out.first);
+            blame(desk, seat, seat->out.first, began > 1);
     }
 }
 
@@ -302,6 +308,8 @@ static void take_over_one(jobq__desk *desk, jobq__ticket *ticket)
     if (state == JOBQ__HANDOUT_NONE)
         return;
     jobq__tickets_remove(&desk->unused, ticket);
+    desk->hooks += ticket->handout->hook;
+    desk->s.hooks_open += ticket->handout->hook;
     ticket->delay_ms = ticket->ran_us = -1;
     ticket->tried = true; /* it may have been in the exchange that was interrupted */
     if (state == JOBQ__HANDOUT_OUT) {

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "util/alloc.h"
 #include "util/error.h"
 
 enum { HANDOUTS_PER_PROCESS = 1024, HANDOUTS_MIN = 64 };
@@ -50,10 +51,23 @@ static int open_bell(int fds[2], jobq__fd_identity *identity)
     return 0;
 }
 
-static int map_pool(jobq__shared *shared, uint32_t processes, size_t max_body)
+static int open_slot_bells(jobq__shared *shared, uint32_t slots)
+{
+    shared->slot_bells = jobq__alloc(slots * sizeof(*shared->slot_bells));
+    if (!shared->slot_bells)
+        return jobq__error_nomem();
+    for (uint32_t i = 0; i < slots; i++)
+        shared->slot_bells[i][0] = shared->slot_bells[i][1] = -1;
+    for (uint32_t i = 0; i < slots; i++)
+        if (jobq__fd_pipe(shared->slot_bells[i]) != 0)
+            return jobq__error_set(JOBQ_EIO, "a pipe could not be made: %s", strerror(errno));
+    return 0;
+}
+
+static int map_pool(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body)
 {
     const uint32_t slots = 2 * processes;
-    const size_t handouts = (size_t)processes * HANDOUTS_PER_PROCESS;
+    const size_t handouts = (size_t)processes * (HANDOUTS_PER_PROCESS + 2 * (size_t)(seats - 1));
 
     shared->area_size = whole_pages(max_body);
     shared->handout_count = handouts < HANDOUTS_MIN ? HANDOUTS_MIN : handouts;
@@ -62,17 +76,28 @@ static int map_pool(jobq__shared *shared, uint32_t processes, size_t max_body)
     if (!(shared->handouts =
               map(whole_pages(shared->handout_count * sizeof(jobq__handout)), "hand-outs")))
         return JOBQ_ENOMEM;
-    for (uint32_t i = 0; i < slots; i++)
-        jobq__slot_clear(jobq__slot_at(shared, i));
-    return 0;
+    return seats > 1 ? open_slot_bells(shared, slots) : 0;
 }
 
-static int fill_shared(jobq__shared *shared, uint32_t processes, size_t max_body)
+static void clear_slots(const jobq__shared *shared)
+{
+    for (uint32_t i = 0; i < shared->words->slot_count; i++) {
+        jobq__slot *slot = jobq__slot_at(shared, i);
+
+        slot->seats = shared->seats;
+        slot->bell_fd = shared->slot_bells ? shared->slot_bells[i][1] : -1;
+        jobq__slot_clear(slot);
+    }
+}
+
+static int fill_shared(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body)
 {
     const uint32_t slots = 2 * processes;
     int rc;
 
-    shared->slot_size = whole_pages(sizeof(jobq__slot) + 64 + JOBQ__JOB_RING + JOBQ__RESULT_RING);
+    shared->seats = seats;
+    shared->slot_size = whole_pages(sizeof(jobq__slot) + 64 + JOBQ__JOB_RING + JOBQ__RESULT_RING +
+                                    (seats - 1) * sizeof(jobq__run));
     shared->size = words_size() + slots * shared->slot_size;
     if (!(shared->words = map(shared->size, "slots")))
         return JOBQ_ENOMEM;
@@ -80,16 +105,20 @@ static int fill_shared(jobq__shared *shared, uint32_t processes, size_t max_body
     shared->words->processes = processes;
     shared->words->slot_count = slots;
     atomic_store(&shared->words->next_handout, 1);
+    atomic_store(&shared->words->generation, -1);
     if ((rc = open_bell(shared->dispatcher_bell, &shared->dispatcher_bell_id)) < 0 ||
         (rc = open_bell(shared->master_bell, &shared->master_bell_id)) < 0)
         return rc;
-    return processes ? map_pool(shared, processes, max_body) : 0;
+    if (processes && (rc = map_pool(shared, processes, seats, max_body)) < 0)
+        return rc;
+    clear_slots(shared);
+    return 0;
 }
 
-int jobq__shared_new(jobq__shared *shared, uint32_t processes, size_t max_body)
+int jobq__shared_new(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body)
 {
     jobq__shared fresh = {.dispatcher_bell = {-1, -1}, .master_bell = {-1, -1}};
-    int rc = fill_shared(&fresh, processes, max_body);
+    int rc = fill_shared(&fresh, processes, seats, max_body);
 
     if (rc < 0)
         jobq__shared_free(&fresh);
@@ -106,6 +135,14 @@ static void close_bell(int fds[2])
     fds[0] = fds[1] = -1;
 }
 
+/* All but the i-th; slot_count: all. */
+static void close_slot_bells(jobq__shared *shared, uint32_t i)
+{
+    for (uint32_t k = 0; shared->slot_bells && k < shared->words->slot_count; k++)
+        if (k != i)
+            close_bell(shared->slot_bells[k]);
+}
+
 void jobq__shared_free(jobq__shared *shared)
 {
     if (shared->areas)
@@ -113,10 +150,12 @@ void jobq__shared_free(jobq__shared *shared)
     if (shared->handouts)
         munmap(shared->handouts, whole_pages(shared->handout_count * sizeof(jobq__handout)));
     if (shared->words) {
+        close_slot_bells(shared, shared->words->slot_count);
         munmap(shared->words, shared->size);
         close_bell(shared->dispatcher_bell);
         close_bell(shared->master_bell);
     }
+    jobq__free(shared->slot_bells);
     memset(shared, 0, sizeof(*shared));
 }
 
@@ -131,6 +170,7 @@ static void unmap_others(char *base, size_t size, uint32_t count, uint32_t i)
 
 void jobq__shared_narrow(jobq__shared *shared, uint32_t slot)
 {
+    close_slot_bells(shared, slot);
     munmap(shared->handouts, whole_pages(shared->handout_count * sizeof(jobq__handout)));
     shared->handouts = NULL;
     unmap_others(shared->slots, shared->slot_size, shared->words->slot_count, slot);

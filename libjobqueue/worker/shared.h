@@ -64,6 +64,7 @@ typedef struct {
     jobq__policy policy;
     uint8_t priority;
     uint8_t body_in_area; /* the body lies at the start of the slot's big area */
+    uint16_t seats;       /* so many may run in its child, all of this sort; 1 = it runs alone */
     /* event_n: event name, then data (see observe.c) */
     uint32_t id_n, queue_n, name_n, header_n, event_n;
     uint32_t data_n;
@@ -99,39 +100,59 @@ enum { JOBQ__SLOT_FREE, JOBQ__SLOT_STARTING, JOBQ__SLOT_LIVE, JOBQ__SLOT_DEAD };
  * RUNNING is the child's compare-and-swap, GIVEN -> REVOKED the dispatcher's; RUNNING -> ENDED the
  * child's, after its result is in the ring. Whoever comes second knows it. */
 enum { JOBQ__GIVEN, JOBQ__RUNNING, JOBQ__ENDED, JOBQ__REVOKED };
-enum { JOBQ__RECORDS = 256 };
+enum { JOBQ__RECORDS = 2048 };
+
+/* What the dispatcher says about a hand-out that runs, at number % JOBQ__RECORDS: number << 3 and
+ * these. LOST: its lease is lost; CANCELLED: people want it to end; FORCED: the master ends it. */
+enum { JOBQ__MARK_LOST = 1, JOBQ__MARK_CANCELLED = 2, JOBQ__MARK_FORCED = 4 };
 
 /* Why the master killed a child (kill_kind). */
 enum { JOBQ__KILL_NONE, JOBQ__KILL_TIMEOUT, JOBQ__KILL_STOP };
 
 enum { JOBQ__FATAL_TEXT = 8192 };
 
+/* One running hand-out: child writes, master reads. */
 typedef struct {
-    jobq__word state;   /* the arrow's owner writes */
-    jobq__word started; /* child: child.started listeners are through (it has survived its start) */
-    _Atomic int32_t pid;         /* master */
-    _Atomic int32_t wait_status; /* master, before DEAD: as from waitpid */
-    jobq__word bell;             /* futex: raised by whoever has news for the child */
-    jobq__word sleeping;         /* child: it waits on the futex */
-    jobq__word leave;            /* dispatcher or master: go after the running job */
-    jobq__word retiring;         /* child: gives up after the running job; give it nothing more */
-    /* the running hand-out: child writes, master reads */
-    jobq__number running; /* its number, 0 = none; stored last */
-    jobq__long running_since_ms, deadline_ms /* monotonic, 0 = none */, grace_ms;
+    jobq__number number; /* 0 = none; stored last */
+    jobq__long since_ms, deadline_ms /* monotonic, 0 = none */, grace_ms;
     jobq__number delivered; /* the hand-out whose soft stop was thrown into it */
     jobq__long delivered_at_ms;
     /* soft stop: master writes kind, then the number, then sends SIGURG */
     jobq__word soft_kind; /* JOBQ_INTERRUPT_* */
     jobq__number soft_stop;
     jobq__long soft_at_ms;
+} jobq__run;
+
+/* How a child waits (sleeping). BY_FD: it looks at other descriptors, too, and wants a byte in the
+ * slot's pipe. */
+enum { JOBQ__AWAKE, JOBQ__ASLEEP, JOBQ__BY_FD };
+
+typedef struct {
+    jobq__word state; /* the arrow's owner writes */
+    /* Made before the first fork: how many hand-outs may run at once, and the pipe's write end,
+     * the same number in all processes; -1 = none. */
+    uint32_t seats;
+    int bell_fd;
+    jobq__word started; /* child: child.started listeners are through (it has survived its start) */
+    _Atomic int32_t pid;         /* master */
+    _Atomic int32_t wait_status; /* master, before DEAD: as from waitpid */
+    jobq__word bell;             /* futex: raised by whoever has news for the child */
+    jobq__word sleeping;         /* child: JOBQ__ASLEEP ...; who wakes it swaps BY_FD to AWAKE */
+    jobq__word leave;            /* dispatcher or master: go after the running job */
+    jobq__word vetoed;           /* child: a listener of `looping` wants no job to begin */
+    jobq__word retiring;         /* child: gives up after the running job; give it nothing more */
+    /* child, master: it will do so soon; its successor is started and waits until it has (G7) */
+    jobq__word worn;
+    jobq__run run;   /* the first seat's; see jobq__slot_run */
+    jobq__word used; /* child: seats that have ever been taken */
     /* kill: master writes before kill() */
     jobq__word kill_kind;
     /* the hand-out that was over its own deadline (TIMEOUT) or running (STOP) */
     jobq__number killed;
-    jobq__number lost;  /* dispatcher: the hand-out whose lease is lost (isCancelled) */
     jobq__word fatal_n; /* child: length of the text below, stored last */
     char fatal[JOBQ__FATAL_TEXT];
     jobq__number records[JOBQ__RECORDS];
+    jobq__number marks[JOBQ__RECORDS]; /* dispatcher */
     /* dispatcher: bytes of the big area in use; 0 when the child is done with it */
     jobq__long area_used;
     jobq__long jobs_run; /* child: handlers it ran */
@@ -160,12 +181,14 @@ enum {
 #define JOBQ__STOP_LIST(X)                                            \
     X(NONE, "")                                                       \
     X(SIGNAL, "asked to shut down")                                   \
+    X(RESTART, "restart requested")                                   \
     X(MAX_JOBS, "ran %lld jobs")                                      \
     X(MAX_TIME, "been going for %llds")                               \
     X(MEMORY, "using %lldMB")                                         \
     X(EMPTY, "Nothing left to do")                                    \
     X(ONCE, "ran one job")                                            \
     X(UNREADABLE, "the queue has been unreadable %lld times running") \
+    X(UNUSABLE, "the store cannot be used")                           \
     X(NO_CHILD, "no child survives its start")
 #define JOBQ__STOP_ENUM(name, text) JOBQ__STOP_##name,
 enum { JOBQ__STOP_LIST(JOBQ__STOP_ENUM) JOBQ__STOPS };
@@ -176,8 +199,11 @@ typedef struct {
     jobq__word stop_reason; /* JOBQ__STOP_* */
     jobq__long stop_number; /* the %lld of the reason */
     jobq__word paused;      /* master: USR2 1, CONT 0 */
+    jobq__long generation;  /* restarts that were asked for before we began, -1 = not known yet */
     /* dispatcher */
     jobq__word ready;          /* serving: connected, not draining, not paused */
+    jobq__word up;             /* it has reached the store and holds a record there */
+    char stop_note[384];       /* what the last line adds to the reason; before that is set */
     jobq__word settled;        /* everything is settled or given up: children may go */
     _Atomic int32_t exit_code; /* what run returns, first non-zero stands */
     /* monotonic: hung if the clock passes it; renewed around every blocking call */
@@ -211,10 +237,11 @@ typedef struct {
     jobq_counters counters;
     jobq__policy policy;
     int64_t fence, enqueued_at_ms, base_at_ms, taken_at_ms, taken_mono_ms;
-    int32_t version, handler; /* index of the announced handler, -1 = none */
-    uint8_t priority, delicate;
+    int32_t version, handler;         /* index of the announced handler, -1 = none */
+    uint8_t priority, delicate, hook; /* hook: a failed hook, from a hidden queue */
+    uint16_t seats;                   /* so many of its sort may run in a child */
     uint16_t queue_n, name_n;
-    char id[JOBQ__ID_SIZE], queue[129], name[256];
+    char id[JOBQ__ID_SIZE], queue[131], name[256];
 } jobq__handout;
 
 typedef struct {
@@ -228,12 +255,16 @@ typedef struct {
     int dispatcher_bell[2], master_bell[2]; /* doorbell pipes: [0] read, [1] write */
     /* of the write ends: checked before a child writes */
     jobq__fd_identity dispatcher_bell_id, master_bell_id;
+    uint32_t seats;       /* of each slot */
+    int (*slot_bells)[2]; /* a pipe per slot where seats > 1, else NULL */
 } jobq__shared;
 
 /* shared.c */
-int jobq__shared_new(jobq__shared *shared, uint32_t processes, size_t max_body);
+/* seats: how many hand-outs may run in a child at once */
+int jobq__shared_new(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body);
 void jobq__shared_free(jobq__shared *shared);
-/* In a child: unmaps the table of hand-outs and every slot but its own. */
+/* In a child: unmaps the table of hand-outs and every slot but its own, whose pipe alone stays
+ * open. */
 void jobq__shared_narrow(jobq__shared *shared, uint32_t slot);
 
 static inline jobq__slot *jobq__slot_at(const jobq__shared *shared, uint32_t i)
@@ -244,10 +275,17 @@ static inline char *jobq__slot_base(jobq__slot *slot)
 {
     return (char *)slot;
 }
+/* The i-th seat's; those but the first lie behind the rings. */
+jobq__run *jobq__slot_run(const jobq__slot *slot, uint32_t i);
+/* Where that hand-out runs, NULL = nowhere. */
+jobq__run *jobq__slot_find(const jobq__slot *slot, uint64_t number);
+uint32_t jobq__slot_running(const jobq__slot *slot); /* how many run */
+uint64_t jobq__slot_oldest(const jobq__slot *slot);  /* the lowest number that runs, 0 = none */
 
 /* slot.c */
 void jobq__slot_clear(jobq__slot *slot); /* dispatcher, when it sets FREE; rings emptied */
-void jobq__slot_wake(jobq__slot *slot); /* raises the bell; futex call only when the child sleeps */
+/* raises the bell; futex call or a byte in the pipe only when the child sleeps */
+void jobq__slot_wake(jobq__slot *slot);
 /* Sleeps until the bell differs from `seen` or timeout_ms passed. */
 void jobq__slot_sleep(jobq__slot *slot, uint32_t seen, int64_t timeout_ms);
 /* child: GIVEN -> RUNNING; false: revoked */
@@ -256,6 +294,9 @@ bool jobq__slot_begin(jobq__slot *slot, uint64_t number);
 bool jobq__slot_revoke(jobq__slot *slot, uint64_t number);
 void jobq__slot_end(jobq__slot *slot, uint64_t number);              /* child: RUNNING -> ENDED */
 unsigned jobq__slot_record(const jobq__slot *slot, uint64_t number); /* its state */
+/* dispatcher: adds a mark; everybody: has it that one? */
+void jobq__slot_mark(jobq__slot *slot, uint64_t number, unsigned mark);
+bool jobq__slot_is_marked(const jobq__slot *slot, uint64_t number, unsigned mark);
 /* child, dispatcher for a dead one: the big area is free again, its memory the system's */
 void jobq__slot_return_area(jobq__slot *slot, char *area);
 /* Asks for a stop: true if this call raised it to `level`. */

@@ -4,7 +4,7 @@
  * byte in a pipe; worker/step.c and master.c decide what it means. The system keeps no order
  * between different signals that are pending at once.
  * Children get no-op handlers (a supervisor may signal the whole group, case B085), which an exec
- * in a handler resets.
+ * in a handler resets; in a process that a handler forked they act as in any process (rule D7).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -76,7 +76,11 @@ static void note_signal(int number)
 
 static void take_no_notice(int number)
 {
-    (void)number;
+    const int saved = errno;
+
+    if (getpid() != installed.owner)
+        act_by_default(number);
+    errno = saved;
 }
 
 static void on_interrupt(int number)
@@ -185,6 +189,7 @@ void jobq__signals_child(void (*interrupt)(void *payload), void *payload)
 {
     sigset_t mask = installed.old_mask;
 
+    installed.owner = getpid();
     settle_fork(take_no_notice);
     interrupt_hook = interrupt;
     interrupt_payload = payload;

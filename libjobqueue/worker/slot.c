@@ -6,6 +6,7 @@
 #include "worker/shared.h"
 
 #include <linux/futex.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,17 +24,70 @@ static void set_ring(jobq__ring *ring, uint32_t size, uint32_t offset)
 void jobq__slot_clear(jobq__slot *slot)
 {
     const uint32_t start = (uint32_t)((sizeof(jobq__slot) + 63) & ~(size_t)63);
+    const size_t kept = offsetof(jobq__slot, started);
 
-    memset((char *)slot + sizeof(slot->state), 0, sizeof(*slot) - sizeof(slot->state));
+    memset((char *)slot + kept, 0, sizeof(*slot) - kept);
     set_ring(&slot->jobs, JOBQ__JOB_RING, start);
     set_ring(&slot->results, JOBQ__RESULT_RING, start + JOBQ__JOB_RING);
+    for (uint32_t i = 1; i < slot->seats; i++)
+        memset(jobq__slot_run(slot, i), 0, sizeof(jobq__run));
     atomic_store(&slot->state, JOBQ__SLOT_FREE);
+}
+
+jobq__run *jobq__slot_run(const jobq__slot *slot, uint32_t i)
+{
+    jobq__slot *mine = (jobq__slot *)slot;
+    char *behind = jobq__slot_base(mine) + slot->results.offset + JOBQ__RESULT_RING;
+
+    return i == 0 ? &mine->run : (jobq__run *)(void *)behind + (i - 1);
+}
+
+static uint32_t used_seats(const jobq__slot *slot)
+{
+    const uint32_t used = atomic_load_explicit(&slot->used, memory_order_acquire);
+
+    return used < slot->seats ? used : slot->seats;
+}
+
+jobq__run *jobq__slot_find(const jobq__slot *slot, uint64_t number)
+{
+    for (uint32_t i = 0; i < used_seats(slot); i++)
+        if (atomic_load(&jobq__slot_run(slot, i)->number) == number)
+            return jobq__slot_run(slot, i);
+    return NULL;
+}
+
+uint32_t jobq__slot_running(const jobq__slot *slot)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < used_seats(slot); i++)
+        n += atomic_load(&jobq__slot_run(slot, i)->number) != 0;
+    return n;
+}
+
+uint64_t jobq__slot_oldest(const jobq__slot *slot)
+{
+    uint64_t oldest = 0;
+
+    for (uint32_t i = 0; i < used_seats(slot); i++) {
+        const uint64_t number = atomic_load(&jobq__slot_run(slot, i)->number);
+
+        if (number && (!oldest || number < oldest))
+            oldest = number;
+    }
+    return oldest;
 }
 
 void jobq__slot_wake(jobq__slot *slot)
 {
+    uint32_t by_fd = JOBQ__BY_FD;
+
     atomic_fetch_add(&slot->bell, 1);
-    if (atomic_load(&slot->sleeping))
+    if (atomic_load(&slot->sleeping) == JOBQ__BY_FD &&
+        atomic_compare_exchange_strong(&slot->sleeping, &by_fd, JOBQ__AWAKE))
+        jobq__fd_ring(slot->bell_fd);
+    else if (atomic_load(&slot->sleeping))
         syscall(SYS_futex, &slot->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
@@ -41,11 +95,11 @@ void jobq__slot_sleep(jobq__slot *slot, uint32_t seen, int64_t timeout_ms)
 {
     struct timespec limit = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000};
 
-    atomic_store(&slot->sleeping, 1);
+    atomic_store(&slot->sleeping, JOBQ__ASLEEP);
     /* The kernel compares once more, so a bell raised before this line is not slept through. */
     if (atomic_load(&slot->bell) == seen)
         syscall(SYS_futex, &slot->bell, FUTEX_WAIT, seen, timeout_ms < 0 ? NULL : &limit, NULL, 0);
-    atomic_store(&slot->sleeping, 0);
+    atomic_store(&slot->sleeping, JOBQ__AWAKE);
 }
 
 static bool move_record(jobq__slot *slot, uint64_t number, unsigned from, unsigned to)
@@ -79,6 +133,21 @@ unsigned jobq__slot_record(const jobq__slot *slot, uint64_t number)
     uint64_t value = atomic_load(&slot->records[number % JOBQ__RECORDS]);
 
     return value >> 2 == number ? (unsigned)(value & 3) : JOBQ__ENDED;
+}
+
+void jobq__slot_mark(jobq__slot *slot, uint64_t number, unsigned mark)
+{
+    jobq__number *cell = &slot->marks[number % JOBQ__RECORDS];
+    const uint64_t before = atomic_load(cell);
+
+    atomic_store(cell, number << 3 | mark | (before >> 3 == number ? before & 7 : 0));
+}
+
+bool jobq__slot_is_marked(const jobq__slot *slot, uint64_t number, unsigned mark)
+{
+    const uint64_t value = atomic_load(&slot->marks[number % JOBQ__RECORDS]);
+
+    return value >> 3 == number && value & mark;
 }
 
 void jobq__slot_return_area(jobq__slot *slot, char *area)

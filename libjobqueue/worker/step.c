@@ -11,7 +11,8 @@
 enum {
     LOOK_MS = 50 /* while jobs are out */,
     LONGEST_WAIT_MS = 10000,
-    PATIENCE_MS = 5000 /* with a store that is away when there is nothing to lose */
+    PATIENCE_MS = 5000 /* with a store that is away when there is nothing to lose */,
+    HOOKS_AT_ONCE = 16
 };
 
 static bool is_retrying(const jobq__situation *s)
@@ -29,18 +30,33 @@ static bool is_at_rest(const jobq__situation *s)
     return s->jobs_out == 0 && s->held == 0 && s->unsettled == 0;
 }
 
-/* Nothing ready and nothing running here (rule G3); a promotion that is due counts as ready. */
+/* Nothing ready and nothing running here (rule G3); a promotion that is due counts as ready, what
+ * lies in paused queues does not. */
 static bool is_empty(const jobq__situation *s)
 {
-    return s->store_empty && !s->woken && !s->paused && s->reserve_failures == 0 && is_at_rest(s) &&
-           !is_maintenance_due(s);
+    const bool none_ready =
+        s->vetoed || (!s->hooks_look && (s->all_paused || (s->store_empty && !s->woken)));
+
+    return none_ready && s->ask_control_ms == 0 && !s->paused && s->reserve_failures == 0 &&
+           is_at_rest(s) && !is_maintenance_due(s);
+}
+
+/* Limits by jobs wait for the failed hooks of those that died here (rule F6); not in an outage. */
+static bool waits_for_hooks(const jobq__situation *s)
+{
+    return s->reserve_failures == 0 && (s->hooks_owed || s->hooks_coming);
 }
 
 /* ---- limits: why a worker ends by itself ----------------------------------------------------- */
 
+static bool is_to_restart(const jobq__situation *s)
+{
+    return s->restart;
+}
+
 static bool over_max_jobs(const jobq__situation *s)
 {
-    return s->max_jobs > 0 && s->jobs_run >= s->max_jobs;
+    return s->max_jobs > 0 && s->jobs_run >= s->max_jobs && !waits_for_hooks(s);
 }
 
 static bool over_max_time(const jobq__situation *s)
@@ -50,6 +66,8 @@ static bool over_max_time(const jobq__situation *s)
 
 static bool has_nothing_left(const jobq__situation *s)
 {
+    if (s->hooks_owed && !s->vetoed)
+        return false;
     if (s->once && s->jobs_run == 0 && is_empty(s))
         return true; /* waits for none */
     if (s->stop_when_empty && is_empty(s) && !s->passed_by)
@@ -60,7 +78,7 @@ static bool has_nothing_left(const jobq__situation *s)
 
 static bool ran_the_one(const jobq__situation *s)
 {
-    return s->once && s->jobs_run >= 1;
+    return s->once && s->jobs_run >= 1 && !waits_for_hooks(s);
 }
 
 static bool is_unreadable(const jobq__situation *s)
@@ -89,6 +107,7 @@ static const struct {
     bool (*reached)(const jobq__situation *s);
     int64_t (*number)(const jobq__situation *s);
 } limits[] = {
+    {JOBQ__STOP_RESTART, 0, is_to_restart, NULL},
     {JOBQ__STOP_MAX_JOBS, 0, over_max_jobs, number_of_jobs},
     {JOBQ__STOP_MAX_TIME, 0, over_max_time, number_of_seconds},
     {JOBQ__STOP_EMPTY, 0, has_nothing_left, NULL},
@@ -115,20 +134,35 @@ static void judge_limits(const jobq__situation *s, jobq__step *out)
 static int64_t allowed(const jobq__situation *s)
 {
     int64_t most = s->once ? 1 : s->max_jobs > 0 ? s->max_jobs : INT64_MAX;
-    int64_t taken = s->jobs_run + s->jobs_out + s->held;
+    int64_t taken = s->jobs_run + s->jobs_out + s->held - s->hooks_open;
 
     return most > taken ? most - taken : 0;
 }
 
-static int64_t wanted(const jobq__situation *s)
+static int64_t room_for_more(const jobq__situation *s)
 {
     int64_t room = s->prefetch || s->room < s->idle_children ? s->room : s->idle_children;
-    int64_t most = allowed(s);
-    int64_t want = room - s->held;
 
-    if (s->stop != JOBQ__GO || s->paused || s->now_ms < s->rest_until_ms)
+    return room > s->held ? room - s->held : 0;
+}
+
+static int64_t wanted(const jobq__situation *s)
+{
+    int64_t most = allowed(s);
+    int64_t want = room_for_more(s);
+
+    if (s->stop != JOBQ__GO || s->paused || s->all_paused || s->now_ms < s->rest_until_ms)
         return 0;
-    return want <= 0 ? 0 : want < most ? want : most;
+    return want < most ? want : most;
+}
+
+static int64_t wanted_hooks(const jobq__situation *s)
+{
+    int64_t want = room_for_more(s);
+
+    if (!s->hooks_look || s->stop != JOBQ__GO || s->paused)
+        return 0;
+    return want < HOOKS_AT_ONCE ? want : HOOKS_AT_ONCE;
 }
 
 static void judge_renewal(const jobq__situation *s, jobq__step *out)
@@ -143,14 +177,40 @@ static void judge_maintenance(const jobq__situation *s, jobq__step *out)
 
 static void judge_exchange(const jobq__situation *s, jobq__step *out)
 {
-    int64_t want = wanted(s);
+    int64_t want = wanted(s), hooks = wanted_hooks(s);
     bool look = want > 0 && (!s->store_empty || s->woken);
     bool settle = s->unsettled > 0 && s->now_ms >= s->linger_until_ms;
 
     if (is_retrying(s))
         return;
-    out->exchange = look || settle;
-    out->want = out->exchange ? want : 0;
+    out->hooks = hooks > 0 && !(look && s->hooked); /* by turns */
+    out->exchange = look || settle || out->hooks;
+    out->want = out->hooks ? hooks : out->exchange ? want : 0;
+}
+
+/* Nobody idle: the next result brings the next reserve. (Nor may a taken-back job, which only an
+ * idle child can have, keep the store saying that there is something.) */
+static bool waits_on_store(const jobq__situation *s)
+{
+    return s->store_empty && !s->woken && s->reserve_failures == 0 && s->unsettled == 0 &&
+           s->idle_children > 0 && wanted(s) > 0;
+}
+
+/* Neither a long wait on the store, which ends by itself, nor anything to stop any more. */
+static bool must_ask_for_control(const jobq__situation *s)
+{
+    return s->jobs_out > 0 || (s->stop == JOBQ__GO && !waits_on_store(s));
+}
+
+static void judge_control(const jobq__situation *s, jobq__step *out)
+{
+    bool changed = s->ask_control_ms > 0 && s->now_ms >= s->ask_control_ms;
+    bool due = s->control_at_ms > 0 && s->now_ms >= s->control_at_ms && !out->renew &&
+               !out->exchange && must_ask_for_control(s);
+
+    if (is_retrying(s) || (s->stop != JOBQ__GO && s->jobs_out == 0))
+        return;
+    out->control = changed || due;
 }
 
 static void judge_give_back(const jobq__situation *s, jobq__step *out)
@@ -193,8 +253,8 @@ static void sooner(int64_t *wait_ms, const jobq__situation *s, int64_t at_ms)
 
 static bool is_pending(const jobq__step *out)
 {
-    return out->renew || out->maintain || out->exchange || out->give_up || out->finished ||
-           out->stop_reason;
+    return out->renew || out->control || out->maintain || out->exchange || out->give_up ||
+           out->finished || out->stop_reason;
 }
 
 /* When the store is to be called next. */
@@ -206,8 +266,14 @@ static void wait_for_calls(const jobq__situation *s, int64_t *wait)
         sooner(wait, s, s->renew_at_ms);
     if (is_retrying(s))
         return;
-    if (s->stop == JOBQ__GO)
+    if (s->stop == JOBQ__GO) {
         sooner(wait, s, s->maintain_at_ms);
+        sooner(wait, s, s->hooks_at_ms);
+    }
+    if (s->stop == JOBQ__GO || s->jobs_out > 0)
+        sooner(wait, s, s->ask_control_ms);
+    if (must_ask_for_control(s))
+        sooner(wait, s, s->control_at_ms);
     if (s->unsettled > 0)
         sooner(wait, s, s->linger_until_ms);
 }
@@ -224,6 +290,7 @@ static void wait_for_limits(const jobq__situation *s, int64_t *wait)
 {
     if (s->stop != JOBQ__GO)
         return;
+    sooner(wait, s, s->pause_end_ms);
     if (s->max_time_ms > 0)
         sooner(wait, s, s->started_ms + s->max_time_ms);
     if (s->stop_when_empty_for_ms > 0 && s->empty_since_ms > 0)
@@ -235,10 +302,7 @@ static void judge_wait(const jobq__situation *s, jobq__step *out)
     int64_t wait = s->jobs_out > 0 || s->held > 0 ? LOOK_MS : LONGEST_WAIT_MS;
     bool giving_back = out->give_back && s->held > 0; /* settled in the next round */
 
-    /* Nobody idle: the next result brings the next reserve. (Nor may a taken-back job, which only
-     * an idle child can have, keep the store saying that there is something.) */
-    out->wait_store = s->store_empty && !s->woken && s->reserve_failures == 0 &&
-                      s->unsettled == 0 && s->idle_children > 0 && wanted(s) > 0;
+    out->wait_store = waits_on_store(s);
     if (s->rest_until_ms > s->now_ms)
         sooner(&wait, s, s->rest_until_ms);
     wait_for_calls(s, &wait);
@@ -248,8 +312,8 @@ static void judge_wait(const jobq__situation *s, jobq__step *out)
 }
 
 static void (*const steps[])(const jobq__situation *s, jobq__step *out) = {
-    judge_limits,    judge_renewal, judge_maintenance, judge_exchange,
-    judge_give_back, judge_end,     judge_wait,
+    judge_limits,  judge_renewal,   judge_maintenance, judge_exchange,
+    judge_control, judge_give_back, judge_end,         judge_wait,
 };
 
 void jobq__step_decide(const jobq__situation *s, jobq__step *out)

@@ -16,6 +16,11 @@ typedef struct {
     int64_t now_ms, started_ms;
     uint32_t stop; /* JOBQ__GO, JOBQ__DRAIN, JOBQ__HARD as asked so far */
     bool paused, once, stop_when_empty;
+    bool all_paused; /* every queue is, by its own pause or by "all" (rule L1) */
+    bool restart;    /* the store's generation is newer than ours (rule L2) */
+    /* what people ask of us: when to read what has changed, 0 = nothing has; when to ask whether
+     * something has, where nothing tells us, 0 = not yet; when the next pause runs out, 0 = none */
+    int64_t ask_control_ms, control_at_ms, pause_end_ms;
     int64_t max_jobs, max_time_ms, stop_when_empty_for_ms, max_reserve_failures, lease_ms,
         rest_until_ms;
     int64_t jobs_run, jobs_out; /* handlers that ran; hand-outs in children (begun or not) */
@@ -35,12 +40,22 @@ typedef struct {
     bool woken;                          /* the store said: look */
     int64_t linger_until_ms; /* results may wait until then for company; 0 = not at all */
     int64_t idle_since_ms;   /* since when nothing is out after a stop request; 0 = not */
+    bool vetoed;             /* no child begins anything: its listeners do not want it to */
+    /* failed hooks (rule F6): jobs in hidden queues that count nowhere */
+    bool hooks_look;     /* there may be some */
+    bool hooks_owed;     /* of a death made here: worth waiting for */
+    bool hooks_coming;   /* of one that is not settled yet */
+    bool hooked;         /* the last exchange asked for them */
+    int64_t hooks_open;  /* of jobs_out and held */
+    int64_t hooks_at_ms; /* when one that was put back is to be looked for; 0 = none */
 } jobq__situation;
 
 /* What to do now. Several may be set at once; the loop carries them out in this order. */
 typedef struct {
-    bool renew, maintain, exchange; /* exchange: settle what is unsettled and reserve `want` */
+    bool renew, control, maintain,
+        exchange; /* exchange: settle what is unsettled and reserve `want` */
     int64_t want;
+    bool hooks;           /* the exchange reserves from the hidden queues instead */
     bool give_back;       /* take unstarted jobs back from children and give held ones back */
     uint32_t stop_reason; /* JOBQ__STOP_*, 0 = go on */
     int64_t stop_number;

@@ -12,7 +12,7 @@
 
 #include "worker/deadline.h"
 
-enum { PART_MIN_MS = 1000, PART_DISPATCHER_MS = 5000 };
+enum { PART_MIN_MS = 1000, PART_DISPATCHER_MS = 5000, AGE_LEAD_MS = 1000 };
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
@@ -46,33 +46,58 @@ static const jobq__handout *find_handout(const jobq__master *m, uint32_t slot, u
     return NULL;
 }
 
+static bool note_run(const jobq__master *m, uint32_t i, const jobq__run *run)
+{
+    const uint64_t number = atomic_load(&run->number);
+    const jobq__handout *h = number ? find_handout(m, i, number) : NULL;
+    char limit[48] = "no limit";
+
+    if (h && h->policy.timeout_ms)
+        snprintf(limit, sizeof(limit), "limit %.1f s", (double)h->policy.timeout_ms / 1000);
+    if (h)
+        jobq__observer_note(m->observer, "child %d: runs %.*s %s for %.1f s, %s; %lld jobs before",
+                            (int)m->places[i].pid, (int)h->name_n, h->name, h->id,
+                            (double)(m->now_ms - atomic_load(&run->since_ms)) / 1000, limit,
+                            (long long)atomic_load(&jobq__master_slot(m, i)->jobs_run));
+    return h != NULL;
+}
+
 static void note_child(const jobq__master *m, uint32_t i)
 {
     const jobq__slot *slot = jobq__master_slot(m, i);
-    const uint64_t number = atomic_load(&slot->running);
-    const jobq__handout *h = number ? find_handout(m, i, number) : NULL;
     const long long ran = (long long)atomic_load(&slot->jobs_run);
     const int pid = (int)m->places[i].pid;
+    bool runs = false;
 
-    if (h)
-        jobq__observer_note(m->observer,
-                            "child %d: runs %.*s %s for %.1f s, limit %.1f s; %lld jobs before",
-                            pid, (int)h->name_n, h->name, h->id,
-                            (double)(m->now_ms - atomic_load(&slot->running_since_ms)) / 1000,
-                            (double)h->policy.timeout_ms / 1000, ran);
-    else
+    for (uint32_t k = 0; k < slot->seats; k++)
+        runs |= note_run(m, i, jobq__slot_run(slot, k));
+    if (!runs)
         jobq__observer_note(m->observer, "child %d: %s; %lld jobs so far", pid,
                             !atomic_load(&slot->started)   ? "starting"
                             : atomic_load(&slot->retiring) ? "leaving"
+                            : atomic_load(&slot->worn)     ? "idle, to be replaced"
                                                            : "idle",
                             ran);
+}
+
+/* Does it take jobs, and if not, why? */
+static const char *word_readiness(const jobq__words *words)
+{
+    if (atomic_load(&words->ready))
+        return "ready";
+    if (atomic_load(&words->stop) != JOBQ__GO)
+        return "stopping";
+    if (atomic_load(&words->paused))
+        return "paused by USR2";
+    return atomic_load(&words->up) ? "not ready: its queues are paused or the store does not answer"
+                                   : "not ready: it has not reached the store";
 }
 
 static void dump(const jobq__master *m)
 {
     jobq__observer_note(m->observer, "dispatcher %d: %s, %u jobs in children, %lld jobs run",
-                        (int)m->dispatcher, atomic_load(&m->words->ready) ? "ready" : "not ready",
-                        atomic_load(&m->words->out), (long long)atomic_load(&m->words->jobs_run));
+                        (int)m->dispatcher, word_readiness(m->words), atomic_load(&m->words->out),
+                        (long long)atomic_load(&m->words->jobs_run));
     for (uint32_t i = 0; i < m->words->slot_count; i++)
         if (m->places[i].pid)
             note_child(m, i);
@@ -115,18 +140,18 @@ void jobq__master_kill_place(jobq__master *m, uint32_t i)
     kill(place->pid, SIGKILL);
 }
 
-static void ask_child(const jobq__master *m, uint32_t i, const jobq__watch *w, uint32_t kind)
+static void ask_child(const jobq__master *m, uint32_t i, jobq__run *run, const jobq__watch *w,
+                      uint32_t kind)
 {
-    jobq__slot *slot = jobq__master_slot(m, i);
-
-    atomic_store(&slot->soft_kind, kind);
-    atomic_store(&slot->soft_at_ms, m->now_ms);
-    atomic_store(&slot->soft_stop, w->running);
+    atomic_store(&run->soft_kind, kind);
+    atomic_store(&run->soft_at_ms, m->now_ms);
+    atomic_store(&run->soft_stop, w->running);
     kill(m->places[i].pid, SIGURG);
 }
 
 /* Never a child whose hand-out has ended meanwhile: finished work is not thrown away (rule I2). */
-static void kill_overdue(jobq__master *m, uint32_t i, const jobq__watch *w, uint32_t kind)
+static void kill_overdue(jobq__master *m, uint32_t i, const jobq__run *run, const jobq__watch *w,
+                         uint32_t kind)
 {
     jobq__slot *slot = jobq__master_slot(m, i);
 
@@ -134,7 +159,7 @@ static void kill_overdue(jobq__master *m, uint32_t i, const jobq__watch *w, uint
         return;
     atomic_store(&slot->kill_kind, kind);
     atomic_store(&slot->killed, w->running);
-    if (atomic_load(&slot->running) == w->running &&
+    if (atomic_load(&run->number) == w->running &&
         jobq__slot_record(slot, w->running) == JOBQ__RUNNING) {
         jobq__master_kill_place(m, i);
     } else {
@@ -143,27 +168,51 @@ static void kill_overdue(jobq__master *m, uint32_t i, const jobq__watch *w, uint
     }
 }
 
-static void watch_child(jobq__master *m, uint32_t i, bool hard)
+static void watch_run(jobq__master *m, uint32_t i, jobq__run *run, bool hard)
 {
     jobq__watch w;
     jobq__watch_step step;
 
-    jobq__watch_read(jobq__master_slot(m, i), &w);
+    jobq__watch_read(jobq__master_slot(m, i), run, &w);
     jobq__watch_decide(&w, m->now_ms, hard, &step);
     jobq__master_wake_by(m, step.next_ms);
     switch (step.action) {
     case JOBQ__WATCH_SOFT:
-        ask_child(m, i, &w, step.kind);
+        ask_child(m, i, run, &w, step.kind);
         break;
     case JOBQ__WATCH_AGAIN:
         kill(m->places[i].pid, SIGURG);
         break;
     case JOBQ__WATCH_KILL:
-        kill_overdue(m, i, &w, step.kind);
+        kill_overdue(m, i, run, &w, step.kind);
         break;
     default:
         break;
     }
+}
+
+/* One after the other; the first that is to be killed takes the others with it. */
+static void watch_child(jobq__master *m, uint32_t i, bool hard)
+{
+    jobq__slot *slot = jobq__master_slot(m, i);
+    const uint32_t used = atomic_load(&slot->used);
+
+    for (uint32_t k = 0; k < used && k < slot->seats; k++)
+        watch_run(m, i, jobq__slot_run(slot, k), hard);
+}
+
+/* Its time is nearly over: a successor is started before (rule G7). */
+static void watch_age(jobq__master *m, uint32_t i)
+{
+    const int64_t most_ms = m->worker->run_conf->s.recycle_time_ms;
+    const int64_t lead_ms = most_ms / 4 < AGE_LEAD_MS ? most_ms / 4 : AGE_LEAD_MS;
+    const int64_t at_ms = m->places[i].forked_ms + most_ms - lead_ms;
+
+    if (!most_ms || atomic_load(&jobq__master_slot(m, i)->worn))
+        return;
+    jobq__master_wake_by(m, at_ms);
+    if (m->now_ms >= at_ms)
+        atomic_store(&jobq__master_slot(m, i)->worn, 1);
 }
 
 static uint32_t count_running(const jobq__master *m)
@@ -171,7 +220,7 @@ static uint32_t count_running(const jobq__master *m)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < m->words->slot_count; i++)
-        n += m->places[i].pid && atomic_load(&jobq__master_slot(m, i)->running) != 0;
+        n += m->places[i].pid ? jobq__slot_running(jobq__master_slot(m, i)) : 0;
     return n;
 }
 
@@ -200,9 +249,12 @@ void jobq__master_watch(jobq__master *m)
 
     watch_drain(m);
     hard = atomic_load(&m->words->stop) == JOBQ__HARD;
-    for (uint32_t i = 0; i < m->words->slot_count; i++)
-        if (m->places[i].pid)
-            watch_child(m, i, hard);
+    for (uint32_t i = 0; i < m->words->slot_count; i++) {
+        if (!m->places[i].pid)
+            continue;
+        watch_child(m, i, hard);
+        watch_age(m, i);
+    }
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

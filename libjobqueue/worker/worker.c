@@ -28,6 +28,22 @@ static int check_scope(const jobq_conf *conf, int scope, const char *what)
     return 0;
 }
 
+/* Rule L2: workers made before a restart end by it. A store that cannot be asked now is asked when
+ * the run begins. */
+static void read_generation(jobq_worker *worker)
+{
+    jobq_control c = {.what = JOBQ_CONTROL_READ, .out = &worker->queue->batch};
+
+    jobq__batch_reset(c.out);
+    worker->generation = jobq__store_control(worker->queue->store, &c) < 0 ? -1 : c.generation;
+    jobq__error_clear();
+}
+
+void jobq_worker_set_generation(jobq_worker *worker, int64_t generation)
+{
+    worker->generation = generation < 0 ? -1 : generation;
+}
+
 int jobq_worker_new(jobq_queue *queue, const jobq_conf *conf, jobq_worker **worker_out)
 {
     jobq_worker *worker;
@@ -50,6 +66,7 @@ int jobq_worker_new(jobq_queue *queue, const jobq_conf *conf, jobq_worker **work
         jobq_worker_free(worker);
         return jobq__error_nomem();
     }
+    read_generation(worker);
     *worker_out = worker;
     return 0;
 }
@@ -81,6 +98,7 @@ void jobq_worker_free(jobq_worker *worker)
     jobq_conf_free(worker->run_conf);
     jobq__free(worker->ready_file);
     jobq__sink_clear(worker);
+    jobq__hook_close(worker);
     jobq__job_release_memory(&worker->job);
     if (worker->role != JOBQ_ROLE_CHILD)
         jobq__shared_free(&worker->shared);
@@ -142,6 +160,11 @@ void jobq_worker_set_resolver(jobq_worker *worker, bool has_resolver)
     worker->has_resolver = has_resolver;
 }
 
+void jobq_worker_set_failed(jobq_worker *worker, bool runs_hooks)
+{
+    worker->runs_hooks = runs_hooks;
+}
+
 int jobq_worker_listen(jobq_worker *worker, const char *event)
 {
     const char *name;
@@ -150,11 +173,14 @@ int jobq_worker_listen(jobq_worker *worker, const char *event)
     for (size_t i = 0; (name = jobq_event_list(i)); i++) {
         if (strcmp(name, event) == 0) {
             worker->listened |= (uint32_t)1 << i;
+            jobq__loop_listen(worker, event);
             return 0;
         }
     }
-    return jobq__error_set_subject(JOBQ_EINVAL, event, strlen(event), "there is no event \"%s\"",
-                                   event);
+    name = jobq_event_nearest(event);
+    return jobq__error_set_subject(
+        JOBQ_EINVAL, event, strlen(event), "unknown event \"%.64s\"%s%s%s", event,
+        name ? ", did you mean \"" : "", name ? name : "", name ? "\"?" : "");
 }
 
 int jobq_worker_set_hooks(jobq_worker *worker, const jobq_worker_hooks *hooks)
@@ -223,7 +249,8 @@ static int choose_mode(jobq_worker *worker)
         return 0;
     if (s->processes && jobq__conf_given(worker->run_conf, processes))
         return jobq__error_set_subject(
-            JOBQ_EINVAL, "processes", 9, "%s must be 0 with %s: its jobs live in this process only",
+            JOBQ_EINVAL, "processes", 9,
+            "%s must be 0 with \"%s\", whose jobs live in this process only",
             jobq__conf_spell(worker->run_conf, "processes", option, sizeof(option)),
             jobq_queue_dsn(worker->queue));
     s->processes = 0;
@@ -254,6 +281,7 @@ int jobq__worker_prepare(jobq_worker *worker, const char *const *queues, size_t 
     renew_identity(worker);
     jobq__shared_free(&worker->shared);
     worker->stop_text[0] = '\0';
+    worker->loop = (jobq__loop){.asks = worker->loop.asks, .tells = worker->loop.tells};
     worker->started_mono_ms = jobq__clock_mono_ms();
     return jobq__ready_begin(worker);
 }
@@ -291,17 +319,32 @@ int jobq_worker_start(jobq_worker *worker, const char *const *queues, size_t cou
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-int jobq_worker_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out)
+static int next_step(jobq_worker *worker, bool wait, jobq_job **job_out, jobq_event **event_out)
 {
     jobq__error_clear();
     if (worker->role == JOBQ_ROLE_CHILD)
-        return jobq__child_next(worker, job_out, event_out);
+        return jobq__child_next(worker, wait, job_out, event_out);
     if (worker->role != JOBQ_ROLE_INLINE || !worker->inl)
         return jobq__error_set(JOBQ_EINVAL, "the worker was not started");
     if (worker->stamp != jobq__process_stamp())
         return jobq__error_set(JOBQ_EFORKED,
                                "this process was forked by a handler: the worker is its parent's");
     return jobq__inline_next(worker, job_out, event_out);
+}
+
+int jobq_worker_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out)
+{
+    return next_step(worker, true, job_out, event_out);
+}
+
+int jobq_worker_poll(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out)
+{
+    return next_step(worker, false, job_out, event_out);
+}
+
+int jobq_worker_fd(const jobq_worker *worker)
+{
+    return worker->role == JOBQ_ROLE_CHILD ? jobq__child_fd(worker) : -1;
 }
 
 int jobq_worker_finish(jobq_worker *worker)

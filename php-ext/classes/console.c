@@ -66,7 +66,10 @@ static int load_worker(const char *source, zval *out)
         S_ISDIR(st.st_mode)) {
         return usage("error: --bootstrap: cannot read the file \"%s\"\n", source);
     }
-    if (include_file(path, out) == FAILURE) {
+    zend_result included = include_file(path, out);
+    php_jobq_reload_report();
+    if (included == FAILURE) {
+        php_jobq_reload_report_exception();
         return -1;
     }
     if (Z_TYPE_P(out) != IS_OBJECT || Z_OBJCE_P(out) != php_jobq_ce_worker) {
@@ -79,27 +82,97 @@ static int load_worker(const char *source, zval *out)
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
+/* What was known of the store before the application was loaded. */
+typedef struct {
+    const char *named;  /* by the command line, NULL: by nobody */
+    zend_string *shown; /* DSN without its password, NULL: not known */
+    int64_t generation; /* -1: not known */
+} store_before;
+
+/* The number of restarts is read before the code that they are about (rule L2). Nothing is made
+ * here, and a store that cannot be asked is the worker's business. */
+static void ask_before(jobq_queue *queue, store_before *before)
+{
+    const char *shown = jobq_queue_dsn(queue);
+    before->shown = zend_string_init(shown, strlen(shown), 0);
+    before->generation = jobq_queue_generation(queue);
+    if (before->generation < 0) {
+        before->generation = -1;
+    }
+}
+
+/* With "work CONNECTION" `new Queue()` in the file means that connection. Negative: the library's
+ * error. */
+static int look_before(const char *dsn, store_before *before)
+{
+    jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_CONNECTION, JOBQ_STYLE_CAMEL);
+    jobq_queue *queue = NULL;
+    *before = (store_before){.named = dsn, .generation = -1};
+    int rc = conf ? jobq_conf_set(conf, "migrate", ZEND_STRL("false")) : JOBQ_ENOMEM;
+    rc = rc < 0 ? rc : jobq_queue_new(dsn, conf, &queue);
+    jobq_conf_free(conf);
+    if (rc < 0 && dsn) {
+        return rc;
+    }
+    if (queue) {
+        ask_before(queue, before);
+        jobq_queue_free(queue);
+    }
+    if (dsn) {
+        setenv("JOBQUEUE_DSN", dsn, 1);
+    }
+    return 0;
+}
+
+/* 0, or an exit code: the file uses another store than the command line says. */
+static int compare_after(php_jobq_worker *worker, const store_before *before)
+{
+    jobq_queue *queue = php_jobq_queue_from(Z_OBJ(worker->queue))->queue;
+    bool same = before->shown && strcmp(jobq_queue_dsn(queue), ZSTR_VAL(before->shown)) == 0;
+    if (same && before->generation >= 0) {
+        jobq_worker_set_generation(worker->worker, before->generation);
+    } else if (!same && before->named) {
+        return usage("error: work CONNECTION: the worker of --bootstrap has a connection of its "
+                     "own, %s\n",
+                     jobq_queue_dsn(queue));
+    }
+    return 0;
+}
+
+static int run_worker(zval *object, const char *const *queues, size_t count, const jobq_conf *over,
+                      const store_before *before)
+{
+    zval output;
+    ZVAL_UNDEF(&output);
+    php_jobq_worker *worker = php_jobq_worker_get(object);
+    int code = worker && before ? compare_after(worker, before) : 0;
+    if (!worker || code != 0) {
+        return worker ? code : -1;
+    }
+    return php_jobq_run(worker, queues, count, over, &output);
+}
+
 static int work(void *payload, const char *source, const char *dsn, const char *const *queues,
                 size_t count, const jobq_conf *over)
 {
-    zval *ready = payload, made, output;
+    zval *ready = payload, made;
+    store_before before;
+    if (ready) {
+        php_jobq_reload_report();
+        int code = run_worker(ready, queues, count, over, NULL);
+        return code < 0 ? JOBQ_ECALLBACK : code;
+    }
     ZVAL_UNDEF(&made);
-    ZVAL_UNDEF(&output);
-    if (ready && source) {
-        return usage("error: %s is not used here: the program brings its own worker\n",
-                     "--bootstrap");
+    int code = look_before(dsn, &before);
+    if (code < 0) {
+        return code;
     }
-    if (dsn) {
-        return usage("error: work takes no store here: the worker of %s has its own connection\n",
-                     "--bootstrap");
-    }
-    int rc = ready ? 0 : load_worker(source, &made);
-    if (rc != 0) {
-        return rc < 0 ? JOBQ_ECALLBACK : rc;
-    }
-    php_jobq_worker *worker = php_jobq_worker_get(ready ? ready : &made);
-    int code = worker ? php_jobq_run(worker, queues, count, over, &output) : -1;
+    code = load_worker(source, &made);
+    code = code ? code : run_worker(&made, queues, count, over, &before);
     zval_ptr_dtor(&made);
+    if (before.shown) {
+        zend_string_release(before.shown);
+    }
     return code < 0 ? JOBQ_ECALLBACK : code;
 }
 

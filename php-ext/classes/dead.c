@@ -249,29 +249,47 @@ static zend_result read_ids(HashTable *list, const char **ids)
     return SUCCESS;
 }
 
-/* The known ones are done by now; the others are named. */
-static void throw_left_over(const char *const *ids, size_t n, const int *results)
+/* Ids of that result, the first of them in *first_out. */
+static uint32_t left_over(const char *const *ids, size_t n, const int *results, int result,
+                          zval *list, const char **first_out)
 {
-    zval list;
-    const char *first = NULL;
-    int why = 0;
-    array_init(&list);
+    array_init(list);
     for (size_t i = 0; i < n; i++) {
-        if (results[i] < 0) {
-            why = first ? why : results[i];
-            first = first ? first : ids[i];
-            add_next_index_string(&list, ids[i]);
+        if (results[i] == result) {
+            *first_out = *first_out ? *first_out : ids[i];
+            add_next_index_string(list, ids[i]);
         }
     }
-    uint32_t count = zend_hash_num_elements(Z_ARRVAL(list));
-    if (count > 0) {
-        php_jobq_throw_not_found(&list, "%s \"%s\"%s",
-                                 why == JOBQ_EEXISTS
-                                     ? "another job holds the unique key of dead job"
-                                     : "no dead job has the id",
-                                 first, count > 1 ? " (and others)" : "");
+    return zend_hash_num_elements(Z_ARRVAL_P(list));
+}
+
+static void throw_skipped(php_jobq_queue *queue, const char *id, uint32_t count)
+{
+    char holder[129] = "";
+    jobq_queue_key_holder(queue->queue, id, strlen(id), holder);
+    php_jobq_throw_duplicate(holder, "job \"%s\" skipped: its unique key is held by %s%s%s%s", id,
+                             *holder ? "job \"" : "another job", holder, *holder ? "\"" : "",
+                             count > 1 ? " (and others)" : "");
+}
+
+/* The known ones are done by now; the others are named (rules B6, F4). */
+static void throw_left_over(php_jobq_queue *queue, const char *const *ids, size_t n,
+                            const int *results)
+{
+    zval unknown, held;
+    const char *first_unknown = NULL, *first_held = NULL;
+    uint32_t unknowns = left_over(ids, n, results, JOBQ_ENOTFOUND, &unknown, &first_unknown);
+    uint32_t helds = left_over(ids, n, results, JOBQ_EEXISTS, &held, &first_held);
+    if (unknowns > 0) {
+        php_jobq_throw_not_found(&unknown, "no dead job has the id \"%s\"%s%s%s%s", first_unknown,
+                                 unknowns > 1 ? " (and others)" : "",
+                                 helds ? "; skipped, since its unique key is held: \"" : "",
+                                 helds ? first_held : "", helds ? "\"" : "");
+    } else if (helds > 0) {
+        throw_skipped(queue, first_held, helds);
     }
-    zval_ptr_dtor(&list);
+    zval_ptr_dtor(&unknown);
+    zval_ptr_dtor(&held);
 }
 
 static void mend_ids(php_jobq_queue *queue, int what, HashTable *list, bool dry_run,
@@ -286,7 +304,7 @@ static void mend_ids(php_jobq_queue *queue, int what, HashTable *list, bool dry_
             php_jobq_throw_last();
         } else {
             RETVAL_LONG((zend_long)done);
-            throw_left_over(ids, n, results);
+            throw_left_over(queue, ids, n, results);
         }
     }
     efree(ids);
@@ -312,13 +330,13 @@ static void mend_filtered(php_jobq_queue *queue, int what, const filter_argument
     RETVAL_LONG((zend_long)done);
 }
 
-static void mend(INTERNAL_FUNCTION_PARAMETERS, int what)
+static void mend(INTERNAL_FUNCTION_PARAMETERS, int what, bool all)
 {
     filter_arguments a = {.no_age = true};
     size_t queue_n, name_n, reason_n;
     HashTable *list = (HashTable *)&zend_empty_array;
     zend_string *one = NULL;
-    bool all = false, dry_run = false;
+    bool given_all = false, dry_run = false;
     ZEND_PARSE_PARAMETERS_START(0, 7)
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT_OR_STR(list, one)
@@ -326,7 +344,7 @@ static void mend(INTERNAL_FUNCTION_PARAMETERS, int what)
         Z_PARAM_PATH_OR_NULL(a.name, name_n)
         Z_PARAM_PATH_OR_NULL(a.reason, reason_n)
         Z_PARAM_DOUBLE_OR_NULL(a.older_than, a.no_age)
-        Z_PARAM_BOOL(all)
+        Z_PARAM_BOOL(given_all)
         Z_PARAM_BOOL(dry_run)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
@@ -341,42 +359,28 @@ static void mend(INTERNAL_FUNCTION_PARAMETERS, int what)
         list = Z_ARRVAL(single);
     }
     bool by_id = zend_hash_num_elements(list) > 0;
-    if (by_id && (all || a.queue || a.name || a.reason || !a.no_age)) {
+    if (by_id && (given_all || a.queue || a.name || a.reason || !a.no_age)) {
         php_jobq_throw_usage("give either ids or a filter, not both");
     } else if (by_id) {
         mend_ids(queue, what, list, dry_run, return_value);
     } else {
-        mend_filtered(queue, what, &a, all, dry_run, return_value);
+        mend_filtered(queue, what, &a, all || given_all, dry_run, return_value);
     }
     zval_ptr_dtor(&single);
 }
 
 ZEND_METHOD(JobQueue_Queue, retry)
 {
-    mend(INTERNAL_FUNCTION_PARAM_PASSTHRU, JOBQ_DEAD_RETRY);
+    mend(INTERNAL_FUNCTION_PARAM_PASSTHRU, JOBQ_DEAD_RETRY, false);
 }
 
 ZEND_METHOD(JobQueue_Queue, forget)
 {
-    mend(INTERNAL_FUNCTION_PARAM_PASSTHRU, JOBQ_DEAD_FORGET);
+    mend(INTERNAL_FUNCTION_PARAM_PASSTHRU, JOBQ_DEAD_FORGET, false);
 }
 
 /* All that the filter lets through; without one, all. */
 ZEND_METHOD(JobQueue_Queue, flush)
 {
-    filter_arguments a = {.no_age = true};
-    size_t queue_n, name_n, reason_n;
-    bool dry_run = false;
-    ZEND_PARSE_PARAMETERS_START(0, 5)
-        Z_PARAM_OPTIONAL
-        Z_PARAM_PATH_OR_NULL(a.queue, queue_n)
-        Z_PARAM_PATH_OR_NULL(a.name, name_n)
-        Z_PARAM_PATH_OR_NULL(a.reason, reason_n)
-        Z_PARAM_DOUBLE_OR_NULL(a.older_than, a.no_age)
-        Z_PARAM_BOOL(dry_run)
-    ZEND_PARSE_PARAMETERS_END();
-    php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
-    if (queue) {
-        mend_filtered(queue, JOBQ_DEAD_FORGET, &a, true, dry_run, return_value);
-    }
+    mend(INTERNAL_FUNCTION_PARAM_PASSTHRU, JOBQ_DEAD_FORGET, true);
 }

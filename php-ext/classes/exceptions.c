@@ -11,7 +11,7 @@
 zend_class_entry *php_jobq_ce_exception_interface, *php_jobq_ce_not_retryable,
     *php_jobq_ce_queue_exception, *php_jobq_ce_connection, *php_jobq_ce_outcome_unknown,
     *php_jobq_ce_duplicate, *php_jobq_ce_lease_lost, *php_jobq_ce_payload, *php_jobq_ce_not_found,
-    *php_jobq_ce_timeout, *php_jobq_ce_stop, *php_jobq_ce_retry_after;
+    *php_jobq_ce_timeout, *php_jobq_ce_stop, *php_jobq_ce_recorded, *php_jobq_ce_retry_after;
 
 ZEND_METHOD(JobQueue_QueueException, isRetryable)
 {
@@ -49,6 +49,37 @@ ZEND_METHOD(JobQueue_RetryAfter, __construct)
     php_jobq_error_code(self, "retry_after");
 }
 
+static void set_text(zend_object *self, const char *name, size_t n, const char *text)
+{
+    zval value;
+    if (text) {
+        ZVAL_STRING(&value, text);
+    } else {
+        ZVAL_NULL(&value);
+    }
+    zend_update_property(php_jobq_ce_recorded, self, name, n, &value);
+    zval_ptr_dtor(&value);
+}
+
+void php_jobq_recorded_make(zval *out, const jobq_info *info)
+{
+    const char *class_name = NULL, *message = NULL, *where = NULL, *trace = NULL;
+    zval text;
+    ZVAL_NULL(out);
+    if (!jobq_info_error(info, &class_name, &message, &where, &trace)) {
+        return;
+    }
+    object_init_ex(out, php_jobq_ce_recorded);
+    zend_object *self = Z_OBJ_P(out);
+    ZVAL_STRING(&text, message ? message : "");
+    zend_update_property_ex(zend_ce_exception, self, ZSTR_KNOWN(ZEND_STR_MESSAGE), &text);
+    zval_ptr_dtor(&text);
+    set_text(self, ZEND_STRL("className"), class_name);
+    set_text(self, ZEND_STRL("place"), where);
+    set_text(self, ZEND_STRL("recordedTrace"), trace);
+    php_jobq_error_code(self, "recorded");
+}
+
 void php_jobq_register_exceptions(void)
 {
     php_jobq_ce_exception_interface = register_class_JobQueue_ExceptionInterface(zend_ce_throwable);
@@ -65,5 +96,6 @@ void php_jobq_register_exceptions(void)
     php_jobq_ce_not_found = register_class_JobQueue_NotFound(php_jobq_ce_queue_exception);
     php_jobq_ce_timeout = register_class_JobQueue_TimeoutException(php_jobq_ce_queue_exception);
     php_jobq_ce_stop = register_class_JobQueue_StopException(php_jobq_ce_queue_exception);
+    php_jobq_ce_recorded = register_class_JobQueue_RecordedException(php_jobq_ce_queue_exception);
     php_jobq_ce_retry_after = register_class_JobQueue_RetryAfter(php_jobq_ce_queue_exception);
 }

@@ -59,6 +59,16 @@ final class StopException extends QueueException
 {
 }
 
+/** What is kept of a dead job's last error, as its failed hook gets it: never thrown. */
+final class RecordedException extends QueueException
+{
+    /** Class of what was thrown; null: nothing was (a crash, a time limit that had to be enforced). */
+    public readonly ?string $className;
+    /** "file:line" */
+    public readonly ?string $place;
+    public readonly ?string $recordedTrace;
+}
+
 class RetryAfter extends QueueException
 {
     public readonly int|float $seconds;

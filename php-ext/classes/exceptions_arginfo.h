@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 17a1970144ab76a7e24dd1e4cd0bbdc9fc2161fa */
+ * Stub hash: 9e18518cb5d3e12259df27e51daa8ca3cd619b3f */
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_QueueException_isRetryable, 0, 0, _IS_BOOL, 0)
 ZEND_END_ARG_INFO()
@@ -67,6 +67,11 @@ static const zend_function_entry class_JobQueue_TimeoutException_methods[] = {
 
 
 static const zend_function_entry class_JobQueue_StopException_methods[] = {
+	ZEND_FE_END
+};
+
+
+static const zend_function_entry class_JobQueue_RecordedException_methods[] = {
 	ZEND_FE_END
 };
 
@@ -229,6 +234,35 @@ static zend_class_entry *register_class_JobQueue_StopException(zend_class_entry 
 	INIT_NS_CLASS_ENTRY(ce, "JobQueue", "StopException", class_JobQueue_StopException_methods);
 	class_entry = zend_register_internal_class_ex(&ce, class_entry_JobQueue_QueueException);
 	class_entry->ce_flags |= ZEND_ACC_FINAL;
+
+	return class_entry;
+}
+
+static zend_class_entry *register_class_JobQueue_RecordedException(zend_class_entry *class_entry_JobQueue_QueueException)
+{
+	zend_class_entry ce, *class_entry;
+
+	INIT_NS_CLASS_ENTRY(ce, "JobQueue", "RecordedException", class_JobQueue_RecordedException_methods);
+	class_entry = zend_register_internal_class_ex(&ce, class_entry_JobQueue_QueueException);
+	class_entry->ce_flags |= ZEND_ACC_FINAL;
+
+	zval property_className_default_value;
+	ZVAL_UNDEF(&property_className_default_value);
+	zend_string *property_className_name = zend_string_init("className", sizeof("className") - 1, 1);
+	zend_declare_typed_property(class_entry, property_className_name, &property_className_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING|MAY_BE_NULL));
+	zend_string_release(property_className_name);
+
+	zval property_place_default_value;
+	ZVAL_UNDEF(&property_place_default_value);
+	zend_string *property_place_name = zend_string_init("place", sizeof("place") - 1, 1);
+	zend_declare_typed_property(class_entry, property_place_name, &property_place_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING|MAY_BE_NULL));
+	zend_string_release(property_place_name);
+
+	zval property_recordedTrace_default_value;
+	ZVAL_UNDEF(&property_recordedTrace_default_value);
+	zend_string *property_recordedTrace_name = zend_string_init("recordedTrace", sizeof("recordedTrace") - 1, 1);
+	zend_declare_typed_property(class_entry, property_recordedTrace_name, &property_recordedTrace_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING|MAY_BE_NULL));
+	zend_string_release(property_recordedTrace_name);
 
 	return class_entry;
 }

@@ -51,6 +51,7 @@ static void add_worker(zval *list, const jobq_workers *workers, size_t i)
     array_init(&one);
     add_text(&one, "id", jobq_workers_text(workers, i, JOBQ_WORKERS_ID));
     add_text(&one, "host", jobq_workers_text(workers, i, JOBQ_WORKERS_HOST));
+    add_text(&one, "name", jobq_workers_text(workers, i, JOBQ_WORKERS_LABEL));
     add_texts(&one, "queues", workers, i, jobq_workers_queue);
     add_texts(&one, "names", workers, i, jobq_workers_name);
     for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++) {

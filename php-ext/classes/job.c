@@ -309,10 +309,20 @@ ZEND_METHOD(JobQueue_Job, checkpoint)
     if (!job) {
         RETURN_THROWS();
     }
-    if (jobq_job_is_cancelled(job->job)) {
+    php_jobq_attempt *attempt = JQG(attempt) && JQG(attempt)->job == job->job ? JQG(attempt) : NULL;
+    const bool cancelled = jobq_job_is_cancelled(job->job);
+    if (jobq_job_is_lost(job->job)) {
         php_jobq_throw_lease_lost();
-    } else if (JQG(attempt) && JQG(attempt)->job == job->job) {
-        php_jobq_attempt_interrupt(JQG(attempt));
+        return;
+    }
+    if (attempt) {
+        php_jobq_attempt_interrupt(attempt);
+    }
+    if (cancelled && !EG(exception)) {
+        if (attempt) {
+            attempt->interrupt = JOBQ_INTERRUPT_STOP;
+        }
+        php_jobq_throw_interrupt(JOBQ_INTERRUPT_STOP, job->job);
     }
 }
 

@@ -22,6 +22,7 @@ enum {
     P_DELIVERIES,
     P_LOSSES,
     P_PRIORITY,
+    P_UNIQUE,
     P_PAYLOAD,
     P_PAYLOAD_ERROR,
     P_CONTEXT,
@@ -42,7 +43,7 @@ static const struct {
 } texts[] = {
     {P_ID, JOBQ_INFO_ID},         {P_NAME, JOBQ_INFO_NAME},
     {P_QUEUE, JOBQ_INFO_QUEUE},   {P_RESERVED_BY, JOBQ_INFO_RESERVED_BY},
-    {P_REASON, JOBQ_INFO_REASON},
+    {P_REASON, JOBQ_INFO_REASON}, {P_UNIQUE, JOBQ_INFO_UNIQUE},
 };
 static const struct {
     uint32_t property;
@@ -99,6 +100,15 @@ static void init_numbers(zend_object *object, const jobq_info *info)
         }
         php_jobq_init_property(object, numbers[i].property, &value);
     }
+}
+
+static void leave_payload(zend_object *object)
+{
+    zval payload, problem;
+    ZVAL_NULL(&payload);
+    ZVAL_STRING(&problem, "the payload is left out: an earlier try has died of it");
+    php_jobq_init_property(object, P_PAYLOAD, &payload);
+    php_jobq_init_property(object, P_PAYLOAD_ERROR, &problem);
 }
 
 static void init_payload(zend_object *object, const jobq_info *info)
@@ -195,12 +205,15 @@ static void init_history(zend_object *object, const jobq_info *info)
         add_text(&entry, "outcome", outcome);
         add_text(&entry, "class", class_name);
         add_text(&entry, "message", message);
+        if (jobq_info_attempt_shared(info, i)) {
+            add_assoc_bool(&entry, "shared", true);
+        }
         add_next_index_zval(&history, &entry);
     }
     php_jobq_init_property(object, P_HISTORY, &history);
 }
 
-void php_jobq_job_info_make(zval *out, const jobq_info *info)
+static void make(zval *out, const jobq_info *info, bool with_payload)
 {
     object_init_ex(out, php_jobq_ce_job_info);
     zend_object *object = Z_OBJ_P(out);
@@ -209,12 +222,26 @@ void php_jobq_job_info_make(zval *out, const jobq_info *info)
     php_jobq_init_property(object, P_STATE, &state);
     init_texts(object, info);
     init_numbers(object, info);
-    init_payload(object, info);
+    if (with_payload) {
+        init_payload(object, info);
+    } else {
+        leave_payload(object);
+    }
     php_jobq_context(&context, context_pair, info);
     php_jobq_init_property(object, P_CONTEXT, &context);
     init_options(object, info);
     init_last_error(object, info);
     init_history(object, info);
+}
+
+void php_jobq_job_info_make(zval *out, const jobq_info *info)
+{
+    make(out, info, true);
+}
+
+void php_jobq_job_info_make_bare(zval *out, const jobq_info *info)
+{
+    make(out, info, false);
 }
 
 void php_jobq_register_job_info(void)

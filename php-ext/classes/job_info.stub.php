@@ -24,6 +24,7 @@ final class JobInfo
     public readonly int $deliveries;
     public readonly int $losses;
     public readonly int $priority;
+    public readonly ?string $unique;
     public readonly mixed $payload;
     public readonly ?string $payloadError;
     public readonly array $context;

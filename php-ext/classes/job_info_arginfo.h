@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 2644523f0a1db483828726842e253a0201b9628d */
+ * Stub hash: e1f1588cd8ebc09d96eec4b08505cc92f0d79d44 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_JobInfo___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()
@@ -93,6 +93,12 @@ static zend_class_entry *register_class_JobQueue_JobInfo(void)
 	zend_string *property_priority_name = zend_string_init("priority", sizeof("priority") - 1, 1);
 	zend_declare_typed_property(class_entry, property_priority_name, &property_priority_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_LONG));
 	zend_string_release(property_priority_name);
+
+	zval property_unique_default_value;
+	ZVAL_UNDEF(&property_unique_default_value);
+	zend_string *property_unique_name = zend_string_init("unique", sizeof("unique") - 1, 1);
+	zend_declare_typed_property(class_entry, property_unique_name, &property_unique_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING|MAY_BE_NULL));
+	zend_string_release(property_unique_name);
 
 	zval property_payload_default_value;
 	ZVAL_UNDEF(&property_payload_default_value);

@@ -38,7 +38,21 @@ final class Queue
 
     public function forget(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
-    public function flush(?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $dryRun = false): int {}
+    public function flush(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
+
+    public function prune(bool $dryRun = false, int|float|null $olderThan = null): int {}
+
+    /** false: no waiting or running job has that id. */
+    public function cancel(string $id, bool $hard = false): bool {}
+
+    public function clear(string $queue): int {}
+
+    /** null: all queues; ttl 0: until it is resumed. */
+    public function pause(?string $queue = null, int|float $ttl = 0): void {}
+
+    public function resume(?string $queue = null): void {}
+
+    public function restartWorkers(): void {}
 
     public function workers(): array {}
 

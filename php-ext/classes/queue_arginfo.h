@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: c62b0ef675e99615751ccfa971066fe8df016c55 */
+ * Stub hash: 1ef6a5779faa29e95018bd80536577a506030ace */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Queue___construct, 0, 0, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, dsn, IS_STRING, 1, "null")
@@ -76,12 +76,32 @@ ZEND_END_ARG_INFO()
 
 #define arginfo_class_JobQueue_Queue_forget arginfo_class_JobQueue_Queue_retry
 
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_flush, 0, 0, IS_LONG, 0)
-	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, queue, IS_STRING, 1, "null")
-	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, name, IS_STRING, 1, "null")
-	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, reason, IS_STRING, 1, "null")
-	ZEND_ARG_TYPE_MASK(0, olderThan, MAY_BE_LONG|MAY_BE_DOUBLE|MAY_BE_NULL, "null")
+#define arginfo_class_JobQueue_Queue_flush arginfo_class_JobQueue_Queue_retry
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_prune, 0, 0, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, dryRun, _IS_BOOL, 0, "false")
+	ZEND_ARG_TYPE_MASK(0, olderThan, MAY_BE_LONG|MAY_BE_DOUBLE|MAY_BE_NULL, "null")
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_cancel, 0, 1, _IS_BOOL, 0)
+	ZEND_ARG_TYPE_INFO(0, id, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, hard, _IS_BOOL, 0, "false")
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_clear, 0, 1, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, queue, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_pause, 0, 0, IS_VOID, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, queue, IS_STRING, 1, "null")
+	ZEND_ARG_TYPE_MASK(0, ttl, MAY_BE_LONG|MAY_BE_DOUBLE, "0")
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_resume, 0, 0, IS_VOID, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, queue, IS_STRING, 1, "null")
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_restartWorkers, 0, 0, IS_VOID, 0)
 ZEND_END_ARG_INFO()
 
 #define arginfo_class_JobQueue_Queue_workers arginfo_class_JobQueue_Queue_allStats
@@ -93,8 +113,7 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_on, 0, 2, I
 	ZEND_ARG_TYPE_INFO(0, listener, IS_CALLABLE, 0)
 ZEND_END_ARG_INFO()
 
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_migrate, 0, 0, IS_VOID, 0)
-ZEND_END_ARG_INFO()
+#define arginfo_class_JobQueue_Queue_migrate arginfo_class_JobQueue_Queue_restartWorkers
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_ping, 0, 0, IS_DOUBLE, 0)
 ZEND_END_ARG_INFO()
@@ -114,6 +133,12 @@ ZEND_METHOD(JobQueue_Queue, dead);
 ZEND_METHOD(JobQueue_Queue, retry);
 ZEND_METHOD(JobQueue_Queue, forget);
 ZEND_METHOD(JobQueue_Queue, flush);
+ZEND_METHOD(JobQueue_Queue, prune);
+ZEND_METHOD(JobQueue_Queue, cancel);
+ZEND_METHOD(JobQueue_Queue, clear);
+ZEND_METHOD(JobQueue_Queue, pause);
+ZEND_METHOD(JobQueue_Queue, resume);
+ZEND_METHOD(JobQueue_Queue, restartWorkers);
 ZEND_METHOD(JobQueue_Queue, workers);
 ZEND_METHOD(JobQueue_Queue, doctor);
 ZEND_METHOD(JobQueue_Queue, on);
@@ -136,6 +161,12 @@ static const zend_function_entry class_JobQueue_Queue_methods[] = {
 	ZEND_ME(JobQueue_Queue, retry, arginfo_class_JobQueue_Queue_retry, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, forget, arginfo_class_JobQueue_Queue_forget, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, flush, arginfo_class_JobQueue_Queue_flush, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Queue, prune, arginfo_class_JobQueue_Queue_prune, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Queue, cancel, arginfo_class_JobQueue_Queue_cancel, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Queue, clear, arginfo_class_JobQueue_Queue_clear, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Queue, pause, arginfo_class_JobQueue_Queue_pause, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Queue, resume, arginfo_class_JobQueue_Queue_resume, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Queue, restartWorkers, arginfo_class_JobQueue_Queue_restartWorkers, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, workers, arginfo_class_JobQueue_Queue_workers, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, doctor, arginfo_class_JobQueue_Queue_doctor, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Queue, on, arginfo_class_JobQueue_Queue_on, ZEND_ACC_PUBLIC)

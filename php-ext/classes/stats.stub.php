@@ -16,6 +16,7 @@ final class Stats implements \JsonSerializable
     public readonly int $delayed;
     public readonly int $reserved;
     public readonly int $dead;
+    public readonly bool $paused;
     public readonly int $backlog;
     public readonly ?float $oldestReadyAge;
 

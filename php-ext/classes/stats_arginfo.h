@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: e3a8bacc2031ec75a1018300fca5aea4ac321c97 */
+ * Stub hash: 104ee588bc5bf94023a403354eb29456b061fc93 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Stats___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()
@@ -56,6 +56,12 @@ static zend_class_entry *register_class_JobQueue_Stats(zend_class_entry *class_e
 	zend_string *property_dead_name = zend_string_init("dead", sizeof("dead") - 1, 1);
 	zend_declare_typed_property(class_entry, property_dead_name, &property_dead_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_LONG));
 	zend_string_release(property_dead_name);
+
+	zval property_paused_default_value;
+	ZVAL_UNDEF(&property_paused_default_value);
+	zend_string *property_paused_name = zend_string_init("paused", sizeof("paused") - 1, 1);
+	zend_declare_typed_property(class_entry, property_paused_name, &property_paused_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_BOOL));
+	zend_string_release(property_paused_name);
 
 	zval property_backlog_default_value;
 	ZVAL_UNDEF(&property_backlog_default_value);

@@ -28,6 +28,7 @@ static void free_worker(zend_object *object)
     for (uint32_t i = 0; i < worker->handler_count; i++) {
         zend_string_release(worker->handlers[i].name);
         zval_ptr_dtor(&worker->handlers[i].callable);
+        zval_ptr_dtor(&worker->handlers[i].failed);
     }
     if (worker->handlers) {
         efree(worker->handlers);
@@ -53,6 +54,7 @@ static HashTable *get_gc(zend_object *object, zval **table, int *n)
     zend_get_gc_buffer_add_zval(buffer, &worker->line);
     for (uint32_t i = 0; i < worker->handler_count; i++) {
         zend_get_gc_buffer_add_zval(buffer, &worker->handlers[i].callable);
+        zend_get_gc_buffer_add_zval(buffer, &worker->handlers[i].failed);
     }
     zend_get_gc_buffer_use(buffer, table, n);
     return NULL;
@@ -195,14 +197,46 @@ static zend_result add_handler(php_jobq_worker *worker, zend_string *name, zend_
     handler->name = zend_string_copy(name);
     handler->version = version;
     ZVAL_COPY(&handler->callable, callable);
+    ZVAL_UNDEF(&handler->failed);
     handler->as_job = as_job;
     return SUCCESS;
+}
+
+/* The option `failed`, which is no text; undefined when it is not given. FAILURE: thrown. */
+static zend_result take_failed(HashTable *options, zval *failed)
+{
+    zval *given = options ? zend_hash_str_find(options, ZEND_STRL("failed")) : NULL;
+    ZVAL_UNDEF(failed);
+    if (!given || Z_TYPE_P(given) == IS_NULL) {
+        return SUCCESS;
+    }
+    ZVAL_DEREF(given);
+    if (!zend_is_callable(given, 0, NULL)) {
+        php_jobq_throw_type("failed must be of type ?callable, %s given",
+                            zend_zval_type_name(given));
+        return FAILURE;
+    }
+    ZVAL_COPY_VALUE(failed, given);
+    return SUCCESS;
+}
+
+/* The others. NULL: thrown. */
+static jobq_conf *handler_conf_of(HashTable *options)
+{
+    if (!options || !zend_hash_str_exists(options, ZEND_STRL("failed"))) {
+        return conf_of(JOBQ_SCOPE_HANDLER, options);
+    }
+    HashTable *others = zend_array_dup(options);
+    zend_hash_str_del(others, ZEND_STRL("failed"));
+    jobq_conf *conf = conf_of(JOBQ_SCOPE_HANDLER, others);
+    zend_array_release(others);
+    return conf;
 }
 
 ZEND_METHOD(JobQueue_Worker, handle)
 {
     zend_string *name;
-    zval *handler;
+    zval *handler, failed;
     zend_long version = 1;
     HashTable *options = named_of(execute_data);
     ZEND_PARSE_PARAMETERS_START(2, 3)
@@ -212,12 +246,20 @@ ZEND_METHOD(JobQueue_Worker, handle)
         Z_PARAM_LONG(version)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_worker *worker = php_jobq_worker_get(ZEND_THIS);
-    if (!worker || !check_handler(worker, handler)) {
+    if (!worker || !check_handler(worker, handler) || take_failed(options, &failed) == FAILURE) {
         RETURN_THROWS();
     }
-    jobq_conf *conf = conf_of(JOBQ_SCOPE_HANDLER, options);
+    if (options && zend_hash_str_exists(options, ZEND_STRL("asyncConcurrency"))) {
+        php_jobq_throw_usage(
+            "unknown option \"asyncConcurrency\": Python alone has async handlers");
+        RETURN_THROWS();
+    }
+    jobq_conf *conf = handler_conf_of(options);
     if (!conf || add_handler(worker, name, version, handler, NULL, conf) == FAILURE) {
         RETURN_THROWS();
+    }
+    if (Z_TYPE(failed) != IS_UNDEF) {
+        ZVAL_COPY(&worker->handlers[worker->handler_count - 1].failed, &failed);
     }
     RETURN_OBJ_COPY(Z_OBJ_P(ZEND_THIS));
 }

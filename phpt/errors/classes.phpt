@@ -16,7 +16,7 @@ var_dump($e->seconds, $e->getMessage(), $e->getPrevious()->getMessage(), $e->err
 foreach ([-1, NAN, INF] as $bad) {
     refused(fn () => new JobQueue\RetryAfter($bad));
 }
-var_dump(interface_exists(JobQueue\NotRetryable::class), class_exists('JobQueue\QueueFull'), method_exists(JobQueue\Queue::class, 'pause'));
+var_dump(interface_exists(JobQueue\NotRetryable::class), class_exists('JobQueue\QueueFull'), method_exists(JobQueue\Queue::class, 'capacity'));
 foreach (['Queue', 'Worker', 'Job', 'JobInfo', 'Stats', 'Event', 'BigInt', 'Bytes', 'AsJob', 'Console'] as $name) {
     if (!(new ReflectionClass("JobQueue\\$name"))->isFinal()) echo "$name is not final\n";
 }

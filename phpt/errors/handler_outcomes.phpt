@@ -6,14 +6,15 @@ jobqueue
 display_errors=0
 log_errors=0
 memory_limit=64M
+zend.max_allowed_stack_size=-1
 --FILE--
 <?php
 require __DIR__ . '/../_util/util.inc';
 use JobQueue\{Job, NotRetryable, Queue, RetryAfter, State, Worker};
 
 class Hopeless extends DomainException implements NotRetryable {}
-file_put_contents(dirname(substr(strtok($dsn = store(), '?'), 9)) . '/broken.php', '<?php if (');
-$broken = dirname(substr($dsn, 9)) . '/broken.php';
+$dsn = store();
+file_put_contents($broken = folder($dsn) . '/broken.php', '<?php if (');
 function endless() { array_map('endless', [1]); } // overflows the C stack
 class Thrower { public function __construct() { throw new LogicException('built'); } public function handle() {} }
 
@@ -29,6 +30,7 @@ $handlers = [
     'exit3' => fn () => exit(3),
     'die' => fn () => die(),
     'memory' => fn () => str_repeat('x', 1 << 30),
+    'no memory' => function () { ini_set('memory_limit', -1); str_repeat('x', 1 << 47); }, // more than a process can have
     'user error' => fn () => trigger_error('broken for good', E_USER_ERROR),
     'compile' => fn () => eval('class Duplicate {} class Duplicate {}'),
     'parse' => fn () => include $broken,
@@ -66,6 +68,10 @@ foreach ($ids as $name => $id) {
     if ($name === 'kill' && !extension_loaded('posix')) {
         continue;
     }
+    if ($name === 'no memory' && getenv('USE_ZEND_ALLOC') === '0') {
+        echo "no memory          delayed - crashed failures=0 crashes=1 releases=0 | PHP or an extension ended the process with exit(1), as PHP does when the system has no more memory\n";
+        continue;
+    }
     if ($name === 'memory' && getenv('USE_ZEND_ALLOC') === '0') { // no memory limit then
         echo "memory             delayed - crashed failures=0 crashes=1 releases=0 | Allowed memory size of 67108864 bytes exhausted (tried to allocate 1 bytes)\n";
         continue;
@@ -90,8 +96,9 @@ dontRetry          dead not_retryable failed failures=1 crashes=0 releases=0 | I
 exit3              delayed - exited failures=1 crashes=0 releases=0 | the handler called exit(3)
 die                delayed - exited failures=1 crashes=0 releases=0 | the handler called exit(0)
 memory             delayed - crashed failures=0 crashes=1 releases=0 | Allowed memory size of 67108864 bytes exhausted (tried to allocate %d bytes)
+no memory          delayed - crashed failures=0 crashes=1 releases=0 | PHP or an extension ended the process with exit(1), as PHP does when the system has no more memory
 user error         delayed - crashed failures=0 crashes=1 releases=0 | broken for good
-compile            delayed - crashed failures=0 crashes=1 releases=0 | Cannot declare class Duplicate, because the name is already in use
+compile            delayed - crashed failures=0 crashes=1 releases=0 | Cannot %Sdeclare class Duplicate%S
 parse              delayed - failed failures=1 crashes=0 releases=0 | ParseError %s
 time limit         delayed - crashed failures=0 crashes=1 releases=0 | Maximum execution time of 1 second exceeded
 recursion          delayed - crashed failures=0 crashes=1 releases=0 | killed by signal 11 (SIGSEGV)

@@ -30,6 +30,8 @@ echo implode("\n", noted($dsn)), "\n", line($queue->find($large)), "\n";
 echo $queue->find($large)->lastError['message'], "\n";
 ?>
 --EXPECTF--
+error: the failed hook of job %s ("any") failed, attempt 1/3, retrying in 1 s: Allowed memory size of 67108864 bytes exhausted %s
+error: the failed hook of job %s ("any") failed, attempt 2/3, retrying in 2 s: Allowed memory size of 67108864 bytes exhausted %s
 int(0)
 string
 any dead crashed crashed failures=0 crashes=2 releases=0

@@ -2,6 +2,8 @@
 Job classes: pushed by their properties, rebuilt by named arguments with declared types (rules B2, A7; api 2)
 --EXTENSIONS--
 jobqueue
+--INI--
+error_log=/dev/null
 --FILE--
 <?php
 require __DIR__ . '/../_util/util.inc';

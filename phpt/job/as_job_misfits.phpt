@@ -2,6 +2,8 @@
 Job classes: a scalar is never bent to the declared type, maps fit stdClass, no payload = no arguments (rules A5, A7; api 2)
 --EXTENSIONS--
 jobqueue
+--INI--
+error_log=/dev/null
 --FILE--
 <?php
 require __DIR__ . '/../_util/util.inc';

@@ -2,6 +2,8 @@
 After the handler's end nobody decides it again: a LogicException says so; the outcome of fail() is "failed" (rules D3, F2)
 --EXTENSIONS--
 jobqueue
+--INI--
+error_log=/dev/null
 --FILE--
 <?php
 require __DIR__ . '/../_util/util.inc';

@@ -35,11 +35,16 @@ try {
 var_dump($queue->find($ids[2]), $queue->find($ids[0])?->state->value);
 
 // its unique key is held: skipped and reported
-$queue->push('u', null, queue: 'two', unique: 'key');
+$holder = $queue->push('u', null, queue: 'two', unique: 'key');
 try {
     $queue->retry($ids[4]);
+} catch (JobQueue\DuplicateJob $e) {
+    var_dump($e->id === $holder, $e->getMessage() === "job \"$ids[4]\" skipped: its unique key is held by job \"$holder\"");
+}
+try {
+    $queue->retry([$ids[4], 'unknown']);
 } catch (JobQueue\NotFound $e) {
-    var_dump($e->ids === [$ids[4]], str_contains($e->getMessage(), 'unique key'));
+    var_dump($e->ids === ['unknown'], str_contains($e->getMessage(), "its unique key is held: \"$ids[4]\""));
 }
 var_dump($queue->retry(all: true), $queue->forget(all: true), count($queue->jobs('two', State::Ready)));
 // pages by the last id seen, on this handle and on another
@@ -80,6 +85,8 @@ array(1) {
 no dead job has the id "unknown" (and others) true
 NULL
 string(5) "ready"
+bool(true)
+bool(true)
 bool(true)
 bool(true)
 int(1)

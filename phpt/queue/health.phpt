@@ -2,6 +2,8 @@
 Queue::workers, doctor and flush (rules N4, N5, F4)
 --EXTENSIONS--
 jobqueue
+--INI--
+error_log=/dev/null
 --FILE--
 <?php
 require __DIR__ . '/../_util/util.inc';
@@ -10,11 +12,11 @@ use JobQueue\{Job, Queue, Worker};
 $dsn = store();
 $queue = new Queue($dsn);
 var_dump($queue->workers());
-$worker = new Worker($queue, processes: 1, tries: 1);
+$worker = new Worker($queue, processes: 1, tries: 1, name: 'mailer 1');
 $worker->handle('looks', function (Job $job) use ($dsn) {
     $all = (new Queue($dsn))->workers();
     $one = $all[0];
-    note($dsn, count($all) . ' ' . json_encode([$one['host'] === gethostname(), $one['queues'], $one['names'], $one['processes'], $one['lease']]));
+    note($dsn, count($all) . ' ' . json_encode([$one['host'] === gethostname(), $one['name'], $one['queues'], $one['names'], $one['processes'], $one['lease']]));
     note($dsn, implode(' ', array_keys($one)));
     $now = time();
     note($dsn, json_encode([$one['id'] === $job->id ? 'the job' : substr_count($one['id'], ':'), $one['held'],
@@ -43,8 +45,8 @@ refused(fn () => $away->workers());
 --EXPECTF--
 array(0) {
 }
-1 [true,["default","other"],["looks@1","fails@2"],1,30]
-id host queues names pid processes running held startedAt aliveUntil lease
+1 [true,"mailer 1",["default","other"],["looks@1","fails@2"],1,30]
+id host name queues names pid processes running held startedAt aliveUntil lease
 [2,%d,true,true,true]
 array(0) {
 }

@@ -39,5 +39,5 @@ job.pushed b 36 default NULL 3
 job.pushed mail.send 36 default NULL 3
 job.pushed mail.send 36 default NULL 4
 ValueError: unknown event "job.done"; a Queue has job.pushed
-ValueError: unknown event "job.processed"; a Queue has job.pushed
+ValueError: "job.processed" is an event of a Worker, not of a Queue
 bool(true)

@@ -14,7 +14,7 @@ $queue->push('hello', 'queue', queue: 'other');
 $worker = (new Worker($queue, output: 'quiet'))->handle('hello', fn ($job, $payload) => note($dsn, "$payload"));
 var_dump(Console::run(['app', 'work', '--stop-when-empty', '--queue=default,other', '--processes=1'], $worker));
 print_r(noted($dsn));
-file_put_contents($bootstrap = dirname(substr($dsn, 9)) . '/bootstrap.php', '<?php return (new JobQueue\Worker(new JobQueue\Queue(' . var_export($dsn, true)
+file_put_contents($bootstrap = folder($dsn) . '/bootstrap.php', '<?php return (new JobQueue\Worker(new JobQueue\Queue(' . var_export($dsn, true)
     . '), output: "quiet"))->handle("hello", fn ($job, $payload) => note(' . var_export($dsn, true) . ', "bootstrap $payload"));');
 $queue->push('hello', 'again');
 var_dump(Console::run(['app', 'work', "--bootstrap=$bootstrap", '--once']));

@@ -106,4 +106,4 @@ released delayed - released failures=0 crashes=0 releases=1
 defers delayed - failed failures=1 crashes=0 releases=0 thrown
 cleanup fails delayed - cleanup_failed failures=1 crashes=0 releases=0 dirty
 TypeError: JobQueue\Worker::middleware(): Argument #1 must be of type callable, string given
-ValueError: unknown event "job.pushed"; a Worker has worker.starting, worker.stopping, child.started, child.stopping, job.processing, job.processed, job.released, job.exception, job.retrying, job.timed_out, job.crashed, job.lease_lost
+ValueError: "job.pushed" is an event of a Queue, not of a Worker

@@ -2,6 +2,8 @@
 Folder: a handler's chdir() ends with its job, also with the handler thrown out or inline (rule D7, case B146)
 --EXTENSIONS--
 jobqueue
+--INI--
+error_log=/dev/null
 --FILE--
 <?php
 require __DIR__ . '/../_util/util.inc';

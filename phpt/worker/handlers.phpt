@@ -48,6 +48,7 @@ refused(fn () => (new Worker($queue))->handle('x', 'no_such_thing'));
 refused(fn () => $worker->handle('x', Neither::class));
 refused(fn () => $worker->handle('x', [new Statics, 'nothing']));
 refused(fn () => $worker->handle('x', 'strlen', version: 0));
+refused(fn () => $worker->handle('x', 'strlen', asyncConcurrency: 2));
 refused(fn () => $worker->resolver(new Neither));
 foreach ([fn () => $worker->handle('', 'strlen'), fn () => $worker->handle('y', 'strlen', delay: 1), fn () => $worker->handle('y', 'strlen', failed: 'strlen'),
     fn () => $worker->handle('y', 'strlen', maps: 'tree')] as $call) {
@@ -82,6 +83,7 @@ ValueError: handler "no_such_thing" is neither a function nor a class (names of 
 ValueError: handler class Neither has neither handle() nor __invoke()
 TypeError: JobQueue\Worker::handle(): Argument #2 ($handler) must be of type callable|string, array given
 ValueError: version must be between 1 and 2147483647, 0 given
+ValueError: unknown option "asyncConcurrency": Python alone has async handlers
 TypeError: JobQueue\Worker::resolver(): Argument #1 ($resolver) must be a callable or a container with has() and get(), Neither given
 ValueError
 ValueError

@@ -8,6 +8,7 @@ opcache
 if (getenv('JOBQUEUE_SANITIZED') || getenv('USE_ZEND_ALLOC') === '0') die('skip JIT code under a checker');
 ?>
 --INI--
+error_log=/dev/null
 opcache.enable_cli=1
 opcache.jit=tracing
 opcache.jit_buffer_size=16M

@@ -2,6 +2,8 @@
 Time limits: an exception out of sleep and loops, the kill when it is swallowed (rules I1, I2, D1)
 --EXTENSIONS--
 jobqueue
+--INI--
+error_log=/dev/null
 --FILE--
 <?php
 require __DIR__ . '/../_util/util.inc';

@@ -4,6 +4,8 @@ What handlers print: whole lines, in order, before the job's own line, nothing l
 jobqueue
 --SKIPIF--
 <?php if (!function_exists('proc_open')) die('skip proc_open'); ?>
+--INI--
+error_log=/dev/null
 --FILE--
 <?php
 require __DIR__ . '/../_util/util.inc';

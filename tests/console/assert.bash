@@ -66,10 +66,11 @@ usage() {
     report "$([ -z "$why" ] && echo 1 || echo 0)" "$name" "$why"
 }
 
-# store: a fresh one for the commands that follow.
+# store: a fresh one for the commands that follow. (Commands that only look make none.)
 store() {
     stores=$((${stores:-0} + 1))
     export JOBQUEUE_DSN=sqlite:$folder/store$stores.db
+    "$bin" migrate --quiet
 }
 
 # work PROGRAM [OPTION...]: everything that is ready, then the end.

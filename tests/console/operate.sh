@@ -12,8 +12,10 @@ source_folder=$(cd "$(dirname "$0")/../.." && pwd)
 export JOBQUEUE_DSN=memory:
 usage 'flush takes no ids' 'takes no "a"' flush a
 usage 'flush: --older-than is strict' 'ten years' flush --older-than=48h
-usage 'flush has no --force: it asks nothing' 'unknown option --force' flush --force
-usage 'prune is of later' 'unknown command' queue:prune-failed
+usage 'flush has no --force: it asks nothing' '"flush" has no option --force' flush --force
+usage 'prune: how old must be said' 'needs --older-than' prune --queue=a
+usage 'prune takes no ids' 'takes no "a"' queue:prune-failed a
+usage 'prune: --hours is strict' 'number of hours' queue:prune-failed --hours=2d
 
 store
 run flush

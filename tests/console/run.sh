@@ -13,7 +13,7 @@ usage 'no command' 'no command given'
 usage 'an unknown command names the nearest' 'did you mean "work"' wrok
 usage 'an unknown command with the prefix' 'did you mean "failed"' queue:faild
 usage 'a command that is like no other' '"jobqueue help" lists them' xyzzy-plugh
-usage 'a command of later' 'unknown command "pause"' pause
+usage 'a command of later' 'unknown command "capacity"' capacity
 usage 'an unknown option names the nearest' 'did you mean --limit?' jobs q --limt=3
 usage 'an option that is like no other' 'unknown option --xyzzy-plugh' jobs q --xyzzy-plugh=3
 usage 'an option of later' 'unknown option --audit' doctor --audit
@@ -43,6 +43,7 @@ usage 'a word that is no state' 'ready' jobs q --state=redy
 usage 'a pair without its sign' 'KEY=VALUE' push a --context=trace
 usage 'an empty name in a list' 'empty name' work --exec=true --queue=a,,b
 usage 'work without a program' 'needs --exec=PROGRAM' work
+usage 'the source of another front end' 'no option --app here: it belongs to python -m jobqueue' work --app=shop.jobs:worker
 usage 'two connections' 'not both' work redis --dsn=memory: --exec=true
 usage 'json and output' 'only one of' work --exec=true --json --output=quiet
 usage 'ids and a filter' 'not both' retry a --queue=b
@@ -124,7 +125,7 @@ run stats
 expect 'stats counts' 0 out 'QUEUE' out 'mail'
 run stats mail nobody --json
 expect 'stats --json' 0 out '{"queues":[{"queue":"mail","ready":1,"delayed":0,"reserved":0,"dead":0,"backlog":1,"oldest_ready_age":' \
-    out '{"queue":"nobody","ready":0,"delayed":0,"reserved":0,"dead":0,"backlog":0,"oldest_ready_age":null}]}'
+    out '{"queue":"nobody","ready":0,"delayed":0,"reserved":0,"dead":0,"backlog":0,"oldest_ready_age":null,"paused":false,"paused_until":null}]}'
 run jobs mail
 expect 'jobs lists' 0 out "$id" out 'invoice.send'
 run jobs mail --state=delayed

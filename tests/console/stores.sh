@@ -232,6 +232,71 @@ everything() { # everything DRIVER DSN
     run stats "$q" --json
     expect "$driver: what waits is untouched (rule F4)" 0 out '"ready":4,"delayed":1,"reserved":0,"dead":0'
     workers_of "$driver" "$q"
+    control_of "$driver" "$q"
+    obeys "$driver" "c$q"
+}
+
+# What people ask of workers stands in the store (rules L1 to L3); clear and prune.
+control_of() {
+    local driver=$1 q=$2
+    run pause "$q" "$q:x"
+    expect "$driver: pause" 0 out "$q: paused"
+    run stats "$q" --json
+    expect "$driver: stats shows it (rule L1)" 0 out '"paused":true,"paused_until":null'
+    run resume "$q:x"
+    run stats "$q:x" "$q" --json
+    expect "$driver: resume of one" 0 out "\"queue\":\"$q:x\",\"ready\":0" out '"paused":false' out '"paused":true'
+    run resume "$q"
+    run pause "$q" --ttl=0.05
+    until_true eval '"$bin" stats "'"$q"'" --json | grep -q "\"paused\":false"'
+    run stats "$q" --json
+    expect "$driver: a pause ends by its time" 0 out '"paused":false'
+    run cancel "late$q" "nothing$q"
+    expect "$driver: cancel of a delayed job (rule L3)" 1 out "late$q: cancelled" err "nothing$q"
+    run failed --queue="$q" --reason=cancelled --json
+    expect "$driver: it is dead" 0 out "\"id\":\"late$q\"" out '"reason":"cancelled"'
+    run push u --queue="$q" --unique=k --id="holder$q"
+    run push u --queue="$q-u" --unique=k --id="dies$q" --tries=1
+    work false --queue="$q-u"
+    run push u --queue="$q-u" --unique=k --id="held$q" --delay=3600
+    run retry "dies$q"
+    expect "$driver: retry names who holds the key (rule B6)" 1 err "held by job \"held$q\""
+    run prune --queue="$q" --older-than=3600
+    expect "$driver: prune: none is that old" 1 is '0 pruned'
+    run prune --queue="$q" --older-than=0 --reason=cancelled
+    expect "$driver: prune (rule F4)" 0 is '1 pruned'
+    run clear "$q" "$q-u" --force --json
+    expect "$driver: clear" 0 out '{"cleared":'
+    run stats "$q" "$q-u" --json
+    expect "$driver: and nothing waits" 0 out "\"queue\":\"$q\",\"ready\":0,\"delayed\":0" out '"ready":0,"delayed":0,"reserved":0,"dead":1'
+}
+
+# A worker that runs obeys within a second or so (rules L1 to L3).
+obeys() {
+    local driver=$1 q=$2 worker
+    rm -f began go
+    run pause "$q"
+    run push waits --queue="$q" --id="waits$q"
+    "$bin" work --exec="$folder/wait-here" --queue="$q" --timeout-grace=1 >.work 2>&1 &
+    worker=$!
+    until_true grep -q 'watching' .work
+    until_true eval '"$bin" workers --json | grep -q "\"paused\":\[\"'"$q"'\"\]"'
+    run workers
+    expect "$driver: workers shows what is paused" 0 out "$q (paused)"
+    report "$([ ! -e began ] && echo 1)" "$driver: a worker takes nothing from a paused queue (rule L1)" "$(cat .work)"
+    run resume "$q"
+    until_true test -e began
+    report "$([ -e began ] && echo 1)" "$driver: and does when it is resumed" "$(cat .work)"
+    run cancel "waits$q" --hard
+    expect "$driver: cancel --hard of a running job" 0 is "waits$q: is being stopped"
+    until_true eval '"$bin" show "waits'"$q"'" --json | grep -q "\"state\":\"dead\""'
+    run show "waits$q" --json
+    expect "$driver: ends it as cancelled (rule L3)" 0 out '"reason":"cancelled"'
+    run restart
+    wait $worker
+    code=$? out=$(cat .work) err=''
+    expect "$driver: restart ends the worker with 0 (rule L2)" 0 out 'Stopping: restart requested'
+    run forget "waits$q"
 }
 
 # A worker is seen while it lives, and not any more when it has ended (rule N4).

@@ -4,6 +4,8 @@
  */
 #include "contract/contract.h"
 
+#include "contract/control.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -589,10 +591,14 @@ static void test_next_due_of_exchange(void **state)
     jobq_push item = job_item("a", "other");
 
     (void)state;
+    /* Of all queues, or of those asked for alone. */
     item.delay_ms = 7000;
     push_item(&item);
+    item = job_item("b", "q");
+    item.delay_ms = 9000;
+    push_item(&item);
     assert_ok(jobq__store_exchange(store, &x));
-    assert_true(x.next_due_ms > x.now_ms && x.next_due_ms <= x.now_ms + 7000);
+    assert_true(x.next_due_ms > x.now_ms && x.next_due_ms <= x.now_ms + 9000);
 }
 
 /* ---- settle ---------------------------------------------------------------------------------- */
@@ -1400,6 +1406,16 @@ static const struct CMUnitTest shared[] = {
     ROW(test_list_of_the_dead),
     ROW(test_queues_sorted),
     ROW(test_f4_retry_and_forget),
+    ROW(test_l1_pause_and_resume),
+    ROW(test_l1_paused_queue_takes_pushes),
+    ROW(test_l2_generation),
+    ROW(test_control_value_is_told),
+    ROW(test_l3_cancel_what_waits),
+    ROW(test_l3_cancel_what_runs),
+    ROW(test_l3_wish_is_kept),
+    ROW(test_clear),
+    ROW(test_f6_follow),
+    ROW(test_f6_hidden_queue),
     ROW(test_wait),
     ROW(test_now),
     ROW(test_c9_wait_hears_signals),

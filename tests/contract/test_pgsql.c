@@ -16,8 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "driver/pgsql/pgsql.h"
 #include "harness/server.h"
 #include "payload/envelope.h"
+#include "util/alloc.h"
 #include "util/clock.h"
 
 static server *postgres;
@@ -157,6 +159,20 @@ static void test_n6_reasons_in_the_view(void **state)
 {
     (void)state;
     expect_reason_words(count_shown);
+}
+
+/* What follows a death is not shown and not counted (rule F6). */
+static void test_f6_hidden_from_people(void **state)
+{
+    (void)state;
+    push_job("a", "q");
+    push_job("hook", "\x01q");
+    assert_int_equal(count_shown("true"), 1);
+    assert_int_equal(count_shown("id = 'hook'"), 0);
+    assert_int_equal(count_jobs("q").ready, 1);
+    reserve_one("w", "\x01q", "hook");
+    assert_int_equal(count_shown("true"), 1);
+    assert_int_equal(count_jobs("q").reserved, 0);
 }
 
 /* ---- pushing in SQL -------------------------------------------------------------------------- */
@@ -383,6 +399,16 @@ static void test_b8_search_path(void **state)
 
 /* ---- schema and rights ----------------------------------------------------------------------- */
 
+static int pause_all(jobq__store *where)
+{
+    jobq_batch out = {0};
+    jobq_control c = {.what = JOBQ_CONTROL_PAUSE, .out = &out};
+    int rc = jobq__store_control(where, &c);
+
+    jobq__batch_free(&out);
+    return rc;
+}
+
 static jobq__store *open_with(const char *more)
 {
     char text[600];
@@ -410,14 +436,18 @@ static void test_newer_schema(void **state)
 {
     jobq_push item = job_item("b", "q");
 
+    char back[64];
+
     (void)state;
     push_job("a", "q");
+    snprintf(back, sizeof(back), "UPDATE meta SET version = %d",
+             (int)ask("SELECT version FROM meta"));
     jobq__store_disconnect(store);
     execute("UPDATE meta SET version = 999");
     assert_code(jobq__store_push(store, &item, 1), JOBQ_ECONF);
     assert_said("schema version 999 is newer than this library's");
     assert_true(jobq_error_is_fatal(jobq_error_last()));
-    execute("UPDATE meta SET version = 1");
+    execute(back);
     assert_ok(jobq__store_push(store, &item, 1));
 }
 
@@ -468,6 +498,122 @@ static void test_rights(void **state)
     assert_int_equal(settle_op("w", reserve_one("w", "q", "a"), JOBQ_OP_DEAD), 0);
     assert_int_equal(mend_job(store, JOBQ_MEND_FORGET, "a", false), 0);
     maintain_all();
+    execute("DROP OWNED BY worker");
+}
+
+/* ---- an older schema ------------------------------------------------------------------------- */
+
+/* Where version 1 differed from what came after, besides the tables. */
+static const char version_1[] =
+    "CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'; "
+    "CREATE FUNCTION ring(queue_name text, due bigint, now_ms bigint) RETURNS void LANGUAGE sql "
+    "AS ''; "
+    "CREATE FUNCTION queue_key(queue_name text) RETURNS int LANGUAGE sql AS 'SELECT 1'; "
+    "CREATE FUNCTION push_one(job_queue int, job_id text, job_name text, job_version int, "
+    "job_rank smallint, due bigint, now_ms bigint, key bytea, job_header bytea, job_body bytea, "
+    "OUT result int, OUT holder text) LANGUAGE sql AS 'SELECT 0, NULL::text'; "
+    "CREATE FUNCTION push_single(job_id text, queue_name text, job_name text, job_version bigint, "
+    "job_rank bigint, due bigint, key bytea, job_header bytea, job_body bytea, "
+    "OUT result int, OUT holder text) LANGUAGE sql AS 'SELECT 0, NULL::text'; "
+    "CREATE FUNCTION take(queue_id int, worker_key int, new_nonce bigint, floor_at bigint[], "
+    "floor_seq bigint[], room bigint, room_back bigint, room_bytes bigint, OUT seqs bigint[], "
+    "OUT bytes bigint, OUT back bigint) LANGUAGE sql "
+    "AS 'SELECT NULL::bigint[], 0::bigint, 0::bigint'; "
+    "CREATE FUNCTION exchange(worker_id text, lease_ms bigint, done_seq bigint[], "
+    "done_nonce bigint[], others bigint[], errors bytea[], histories bytea[], queues text[], "
+    "floors bigint[], want bigint, want_back bigint, want_bytes bigint, new_nonce bigint, "
+    "due_floor bigint, idle_key bigint) RETURNS TABLE(meta bigint[], queue_at int) LANGUAGE sql "
+    "AS 'SELECT NULL::bigint[], 1'; "
+    "CREATE FUNCTION renew(worker_id text, lease_ms bigint, run_seq bigint[], run_nonce bigint[], "
+    "its_host text, its_pid bigint, its_queues text, its_names text, its_processes bigint, "
+    "OUT now_ms bigint, OUT held bigint, OUT was_taken boolean) LANGUAGE sql "
+    "AS 'SELECT 0::bigint, 0::bigint, false'; "
+    "CREATE FUNCTION look(queues text[], floors bigint[], idle_key bigint, idle_ms bigint, "
+    "due_floor bigint, OUT now_ms bigint, OUT ready boolean, OUT due bigint, OUT us bigint) "
+    "LANGUAGE sql AS 'SELECT 0::bigint, false, 0::bigint, 0::bigint'; "
+    "CREATE VIEW jobqueue_jobs AS SELECT j.id, q.name AS queue FROM job j "
+    "JOIN queue q ON q.id = j.queue; ";
+
+/* One waits, one is delayed, one is with a worker, one is dead. */
+static const char version_1_rows[] =
+    "UPDATE meta SET version = 1; "
+    "INSERT INTO queue(name, rewinds) VALUES ('mail', 3), ('Mail', 0); "
+    "INSERT INTO job(available_at, enqueued_at, queue, version, rank, id, name, body, unique_key, "
+    "state, reason, died_at) SELECT 5, 5, q.id, 1, 9, u.id, 'n', 'x', u.key, u.state, u.state / 4, "
+    "CASE u.state WHEN 4 THEN 5 END "
+    "FROM queue q, (VALUES ('ready', NULL::bytea, 0), ('later', 'k', 0), ('held', NULL, 0), "
+    "('dead', NULL, 4)) u(id, key, state) WHERE q.name = 'mail' ORDER BY u.id; "
+    "INSERT INTO ready SELECT available_at, seq, queue, 1, rank FROM job WHERE id = 'ready'; "
+    "UPDATE job SET available_at = 4000000000000 WHERE id = 'later'; "
+    "INSERT INTO delayed SELECT available_at, seq, queue, 1, rank FROM job WHERE id = 'later'; "
+    "INSERT INTO worker(id, alive_until, lease, started_at) VALUES ('w', 4000000000000, 60000, 5); "
+    "INSERT INTO held SELECT j.seq, 7, w.key, j.queue FROM job j, worker w WHERE j.id = 'held'; ";
+
+static void make_version_1(void)
+{
+    pgsql_store names = {0};
+    char sql[600], *tables;
+    PGconn *client = connect_client();
+
+    snprintf(names.schema, sizeof(names.schema), "%s", schema);
+    snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", schema);
+    say(client, sql);
+    tables = jobq__pgsql_expand(&names, jobq__pgsql_tables_1);
+    say(client, tables);
+    jobq__free(tables);
+    say(client, version_1);
+    say(client, version_1_rows);
+    say(client,
+        "DO $$ BEGIN CREATE ROLE worker LOGIN; EXCEPTION WHEN duplicate_object THEN END $$");
+    snprintf(sql, sizeof(sql),
+             "GRANT USAGE ON SCHEMA %s TO worker; "
+             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO worker; "
+             "GRANT USAGE ON ALL SEQUENCES IN SCHEMA %s TO worker; "
+             "REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA %s FROM PUBLIC; "
+             "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA %s TO worker",
+             schema, schema, schema, schema, schema);
+    say(client, sql);
+    PQfinish(client);
+}
+
+/* A database of version 1 is brought up to date with its jobs and the rights on it. */
+static void test_version_1(void **state)
+{
+    jobq_push item = job_item("new", "mail");
+    jobq__store *owner = store;
+    jobq_batch queues = {0};
+    char text[500];
+
+    (void)state;
+    make_version_1();
+    assert_int_equal(count_jobs("mail").ready, 1);
+    assert_int_equal(count_jobs("mail").delayed, 1);
+    assert_int_equal(count_jobs("mail").reserved, 1);
+    assert_int_equal(count_jobs("mail").dead, 1);
+    assert_int_equal(count_jobs("Mail").ready, 0);
+    assert_int_equal(count_shown("queue = 'mail'"), 4);
+    assert_ok(jobq__store_queues(store, &queues));
+    assert_int_equal(queues.count, 2);
+    jobq__batch_free(&queues);
+    item.unique = TEXT("k");
+    snprintf(text, sizeof(text), "%s&user=worker&migrate=false", dsn);
+    store = contract_open(text);
+    assert_int_equal(push_item(&item), 1);
+    assert_string_equal(item.holder, "later");
+    assert_int_equal(settle_op("w2", reserve_one("w2", "mail", "ready"), JOBQ_OP_DONE), 0);
+    {
+        jobq_batch held = {0};
+
+        assert_ok(jobq__store_held(store, TEXT("w"), &held));
+        assert_int_equal(held.count, 1);
+        assert_int_equal(settle_op("w", held.first, JOBQ_OP_DONE), 0);
+        jobq__batch_free(&held);
+    }
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "dead", false), 0);
+    reserve_one("w2", "mail", "dead");
+    assert_int_equal(pause_all(store), 0);
+    jobq__store_free(store);
+    store = owner;
     execute("DROP OWNED BY worker");
 }
 
@@ -661,6 +807,7 @@ static void test_c6_locked_is_not_empty(void **state)
     look_at_locked(store, false);
     look_at_locked(pooled, true);
     look_at_locked(pooled, false);
+    say(client, "ROLLBACK");
     PQfinish(client);
     jobq__store_free(pooled);
     reserve_one("w", "q", "a");
@@ -779,6 +926,8 @@ static void test_silent_server(void **state)
              server_dsn(postgres), schema);
     hasty = contract_open(text);
     assert_ok(jobq__store_push(hasty, &item, 1));
+    item = job_item("b2", "q");
+    assert_ok(jobq__store_push(hasty, &item, 1)); /* prepared from here on */
     item = job_item("c", "q");
     server_freeze(postgres);
     began = jobq__clock_mono_ms();
@@ -845,6 +994,215 @@ static void test_late_commit(void **state)
     reserve_one("w", "q", "late");
     assert_int_equal(reserve_jobs("w", "q", 9), 2);
     expect_ids("b2 b3");
+}
+
+/* ---- single pushes --------------------------------------------------------------------------- */
+
+/* The short way of a push with an id of its own (rules B1, C1): delays, priorities, order, and what
+ * becomes of an id that exists after all. */
+static void test_b1_push_with_a_fresh_id(void **state)
+{
+    jobq_push item = job_item("a", "q");
+    jobq_batch queues = {0};
+
+    (void)state;
+    item.fresh_id = true;
+    assert_int_equal(push_item(&item), 0);
+    assert_int_equal(push_item(&item), JOBQ_EEXISTS);
+    item = job_item("later", "q");
+    item.fresh_id = true;
+    item.delay_ms = 60000;
+    assert_int_equal(push_item(&item), 0);
+    item = job_item("past", "q");
+    item.fresh_id = true;
+    item.at_ms = 1000;
+    item.priority = 5;
+    item.version = 3;
+    item.header = jobq__slice(NULL, 0);
+    assert_int_equal(push_item(&item), 0);
+    item = job_item("key", "q");
+    item.fresh_id = true;
+    item.unique = TEXT("k");
+    assert_int_equal(push_item(&item), 0);
+    item.id = TEXT("other");
+    assert_int_equal(push_item(&item), 1);
+    assert_string_equal(item.holder, "key");
+    assert_int_equal(count_jobs("q").ready, 3);
+    assert_int_equal(count_jobs("q").delayed, 1);
+    assert_int_equal(reserve_one("w", "q", "past")->version, 3);
+    assert_int_equal(reserve_jobs("w", "q", 9), 2);
+    expect_ids("a key");
+    pass_time(61000, 61000);
+    assert_int_equal(find_job("later")->state, 0);
+    assert_ok(jobq__store_queues(store, &queues));
+    assert_int_equal(queues.count, 1);
+    jobq__batch_free(&queues);
+    assert_int_equal(ask("SELECT count(*) FROM queue"), 1);
+}
+
+/* ---- names of queues ------------------------------------------------------------------------- */
+
+/* rule B8: somebody who pushes to a new queue in a long transaction keeps nobody from pushing to
+ * it. */
+static void test_b8_new_queue_in_a_long_transaction(void **state)
+{
+    jobq_push items[2];
+    jobq_batch queues = {0};
+    PGconn *client;
+
+    (void)state;
+    assert_int_equal(count_jobs("q").ready, 0);
+    client = connect_client();
+    say(client, "BEGIN; SELECT push('new', 'n', '1', '{\"id\": \"late\"}')");
+    push_job("single", "new");
+    items[0] = job_item("many-1", "new");
+    items[1] = job_item("many-2", "new");
+    assert_ok(jobq__store_push(store, items, 2));
+    reserve_one("w", "new", "single");
+    say(client, "COMMIT");
+    PQfinish(client);
+    assert_int_equal(count_jobs("new").ready, 3);
+    assert_ok(jobq__store_queues(store, &queues));
+    assert_int_equal(queues.count, 1);
+    assert_true(jobq__slice_equal(queues.first->queue, TEXT("new")));
+    jobq__batch_free(&queues);
+}
+
+/* Two such in opposite order do not wait for each other. */
+static void test_b8_new_queues_crosswise(void **state)
+{
+    jobq_batch queues = {0};
+    PGconn *left, *right;
+
+    (void)state;
+    assert_int_equal(count_jobs("q").ready, 0);
+    left = connect_client();
+    right = connect_client();
+    say(left, "SET lock_timeout = '2s'; BEGIN; SELECT push('a', 'n', '1')");
+    say(right, "SET lock_timeout = '2s'; BEGIN; SELECT push('b', 'n', '1')");
+    say(left, "SELECT push('b', 'n', '2')");
+    say(right, "SELECT push('a', 'n', '2')");
+    say(right, "COMMIT");
+    say(left, "COMMIT");
+    PQfinish(left);
+    PQfinish(right);
+    assert_int_equal(count_jobs("a").ready, 2);
+    assert_int_equal(count_jobs("b").ready, 2);
+    assert_ok(jobq__store_queues(store, &queues));
+    assert_int_equal(queues.count, 2);
+    jobq__batch_free(&queues);
+}
+
+/* ---- what people ask of workers -------------------------------------------------------------- */
+
+/* How long until the wait of `where`, which is under way when another asks, says so. */
+static int64_t wait_for_control(jobq__store *where)
+{
+    jobq_slice q = TEXT("q");
+    jobq_batch out = {0};
+    jobq_control c = {.what = JOBQ_CONTROL_READ, .out = &out};
+    jobq_wait w = {.queues = &q,
+                   .queue_count = 1,
+                   .timeout_ms = 20000,
+                   .poll_ms = 20000,
+                   .wake_fd = -1,
+                   .control = &c.control};
+    int64_t began;
+    pid_t pid;
+
+    assert_ok(jobq__store_control(where, &c));
+    jobq__batch_free(&out);
+    pid = fork();
+    if (pid == 0) {
+        jobq__store *mine = contract_open(dsn);
+
+        usleep(500000); /* the wait is under way, behind the looks after its begin */
+        _exit(pause_all(mine) < 0);
+    }
+    began = jobq__clock_mono_ms();
+    assert_int_equal(jobq__store_wait(where, &w), JOBQ_WAIT_CONTROL);
+    began = jobq__clock_mono_ms() - began - 500;
+    waitpid(pid, NULL, 0);
+    return began;
+}
+
+/* rule L1: an idle worker is told at once, and looks within a second where it cannot be told. */
+static void test_l1_idle_worker_is_told(void **state)
+{
+    jobq__store *pooled = open_with("listen=false");
+
+    (void)state;
+    assert_int_equal(count_jobs("q").ready, 0);
+    assert_true(wait_for_control(store) < 1000);
+    assert_true(wait_for_control(store) < 1000);
+    assert_true(wait_for_control(pooled) < 2000);
+    jobq__store_free(pooled);
+}
+
+/* rule L3: cancelling waits for whoever is just taking the job, and then finds it taken; rule F6:
+ * what follows is stored with the death alone. */
+static void test_l3_cancel_and_what_follows(void **state)
+{
+    jobq_push follow = job_item("hook", "\x01q");
+    jobq_cancelling c = {.id = TEXT("a"), .reason = 11, .follow = &follow};
+    PGconn *client;
+    pid_t pid;
+
+    (void)state;
+    push_job("a", "q");
+    client = connect_client();
+    say(client, "BEGIN; WITH t AS (DELETE FROM ready RETURNING seq), "
+                "w AS (INSERT INTO worker(id, alive_until, lease, started_at) "
+                "VALUES ('w', 4000000000000, 60000, 0) RETURNING key) "
+                "INSERT INTO held(seq, nonce, worker, queue) SELECT t.seq, 5, w.key, 'q' "
+                "FROM t, w");
+    pid = fork();
+    if (pid == 0) {
+        jobq__store *mine = contract_open(dsn);
+
+        _exit(jobq__store_cancel(mine, &c) < 0 || c.result != JOBQ_EEXISTS);
+    }
+    wait_until(ask("SELECT count(*) " OTHERS " AND wait_event_type = 'Lock'") == 1, 20);
+    say(client, "COMMIT");
+    PQfinish(client);
+    {
+        int status;
+
+        waitpid(pid, &status, 0);
+        assert_int_equal(status, 0);
+    }
+    assert_null(find_job("hook"));
+    push_job("b", "q");
+    c.id = TEXT("b");
+    assert_ok(jobq__store_cancel(store, &c));
+    assert_int_equal(c.result, 0);
+    assert_int_equal(find_job("b")->state, 4);
+    reserve_one("v", "\x01q", "hook");
+}
+
+/* An exchange that found nothing saves the look of the next wait, also when that waits for hidden
+ * queues too. */
+static void test_empty_is_trusted(void **state)
+{
+    const jobq_slice queues[] = {TEXT("q"), TEXT("\x01q")};
+    const jobq_wait w = {
+        .queues = queues, .queue_count = 2, .timeout_ms = 300, .poll_ms = 50, .wake_fd = -1};
+    jobq_exchange x = {.worker = TEXT("w"),
+                       .lease_ms = 30000,
+                       .queues = queues,
+                       .queue_count = 1,
+                       .want = 1,
+                       .want_taken_back = 1,
+                       .out = &got};
+
+    (void)state;
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT); /* it is registered now */
+    assert_ok(jobq__store_exchange(store, &x));
+    assert_true(x.exhausted);
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT);
+    assert_int_equal(ask("SELECT count(*) " OTHERS " AND query LIKE '%exchange(%'"), 1);
+    push_job("hook", "\x01q"); /* and is heard of all the same */
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
 }
 
 /* ---- poolers --------------------------------------------------------------------------------- */
@@ -987,6 +1345,7 @@ int main(void)
     static const struct CMUnitTest own[] = {
         cmocka_unit_test(test_n6_view),
         cmocka_unit_test(test_n6_reasons_in_the_view),
+        cmocka_unit_test(test_f6_hidden_from_people),
         cmocka_unit_test(test_b8_header_is_the_librarys),
         cmocka_unit_test(test_b8_transactions),
         cmocka_unit_test(test_b8_refusals),
@@ -997,6 +1356,7 @@ int main(void)
         cmocka_unit_test(test_newer_schema),
         cmocka_unit_test(test_schemas_side_by_side),
         cmocka_unit_test(test_rights),
+        cmocka_unit_test(test_version_1),
         cmocka_unit_test(test_bad_addresses),
         cmocka_unit_test(test_refused_password),
         cmocka_unit_test(test_k2_terminated_while_idle),
@@ -1009,6 +1369,12 @@ int main(void)
         cmocka_unit_test(test_silent_server),
         cmocka_unit_test(test_c1_given_back_by_another),
         cmocka_unit_test(test_late_commit),
+        cmocka_unit_test(test_b1_push_with_a_fresh_id),
+        cmocka_unit_test(test_b8_new_queue_in_a_long_transaction),
+        cmocka_unit_test(test_b8_new_queues_crosswise),
+        cmocka_unit_test(test_l1_idle_worker_is_told),
+        cmocka_unit_test(test_empty_is_trusted),
+        cmocka_unit_test(test_l3_cancel_and_what_follows),
         cmocka_unit_test(test_pooler),
         cmocka_unit_test(test_listen_false),
     };

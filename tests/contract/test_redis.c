@@ -4,13 +4,10 @@
  */
 #include "contract/contract.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness/server.h"
@@ -121,6 +118,64 @@ static void test_k3_maxmemory(void **state)
     expect_ids("f d c b");
 }
 
+/* ---- control --------------------------------------------------------------------------------- */
+
+static int cancel_now(const char *id)
+{
+    jobq_cancelling c = {.id = TEXT(id), .reason = 11};
+
+    assert_ok(jobq__store_cancel(store, &c));
+    return c.result;
+}
+
+/* Rule C6: what was cancelled behind the last job handed out does not look like a job. */
+static void test_l3_cancelled_is_not_ready(void **state)
+{
+    jobq_slice q = TEXT("q");
+    jobq_wait w = {.queues = &q, .queue_count = 1, .timeout_ms = 50, .poll_ms = 10, .wake_fd = -1};
+
+    (void)state;
+    push_job("held", "q");
+    push_job("cancelled", "q");
+    reserve_one("w", "q", "held");
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
+    assert_int_equal(cancel_now("cancelled"), 0);
+    assert_int_equal(reserve_jobs("w", "q", 1), 0);
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT);
+    assert_int_equal(count_jobs("q").ready, 0);
+}
+
+/* Of what was cleared nothing stays: no index, no unique key, no texts, no due time. */
+static void test_clear_leaves_no_trace(void **state)
+{
+    static const char *const gone[] = {":q}:ids'",  ":q}:unique'", ":q}:trace'",
+                                       ":q}:rest'", ":q}:taken'",  ":q}:delayed'"};
+    jobq_push item = job_item("later", "q");
+    jobq_clearing c = {.queue = TEXT("q"), .limit = 100};
+    jobq_settlement s;
+
+    (void)state;
+    push_job("released", "q");
+    s = next_settlement("q", JOBQ_OP_BACK);
+    assert_int_equal(settle_with("w", &s), 0);
+    push_job("given back", "q");
+    item.delay_ms = 60000;
+    item.unique = TEXT("key");
+    assert_int_equal(push_item(&item), 0);
+    item.id = TEXT("unique");
+    item.delay_ms = 0;
+    item.unique = TEXT("key 2");
+    assert_int_equal(push_item(&item), 0);
+    assert_int_equal(settle_op("w", reserve_one("w", "q", NULL), JOBQ_OP_GIVE_BACK), 0);
+    assert_ok(jobq__store_clear(store, &c));
+    assert_int_equal(c.cleared, 4);
+    assert_false(c.more);
+    for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+        assert_int_equal(atoi(tell("exists '{%s%s", prefix, gone[i])), 0);
+    assert_int_equal(atoi(tell("xlen '{%s:q}:p0'", prefix)), 0);
+    assert_int_equal(total("q"), 0);
+}
+
 /* ---- connections ----------------------------------------------------------------------------- */
 
 /* case B091. */
@@ -166,7 +221,7 @@ static void test_refusals_are_fatal(void **state)
         {"redis://", "/99", "DB index"},
         {"redis://", "/none", "not a number"},
         {"redis-sentinel://", "", "no sentinels and master"},
-        {"redis-cluster://", "", "Cluster is not supported"}, /* case B143 */
+        {"redis-cluster://", "", "not part of a Redis Cluster"}, /* case B143 */
     };
     char address[64], text[160];
 
@@ -243,18 +298,6 @@ static void test_unix_socket(void **state)
 
 /* ---- Sentinel -------------------------------------------------------------------------------- */
 
-static int free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    assert_int_equal(bind(fd, (void *)&address, sizeof(address)), 0);
-    assert_int_equal(getsockname(fd, (void *)&address, &size), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
-
 /* Runs in the folder until it is killed by its pid. */
 static void start_sentinel(const char *folder, int port, int master)
 {
@@ -304,7 +347,7 @@ static void test_k2_sentinel(void **state)
 {
     const char *folder = jobq_test_folder();
     server *first = server_start("redis", false), *second = server_start("redis", false);
-    int port = free_port();
+    int port = server_free_port();
     char text[300];
 
     (void)state;
@@ -334,18 +377,6 @@ static void test_k2_sentinel(void **state)
 /* ---- TLS ------------------------------------------------------------------------------------- */
 
 /* A certificate for "localhost" that vouches for itself. */
-static void make_certificate(const char *folder)
-{
-    char text[512];
-
-    snprintf(text, sizeof(text),
-             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-             "-subj /CN=localhost -addext subjectAltName=DNS:localhost "
-             "-keyout '%s/key.pem' -out '%s/cert.pem' 2>'%s/log'",
-             folder, folder, folder);
-    assert_int_equal(system(text), 0);
-}
-
 /* 0 when a call over it succeeds, else the code. */
 static int try_tls(const char *options, const char *ca, const char *host, int port)
 {
@@ -366,12 +397,12 @@ static int try_tls(const char *options, const char *ca, const char *host, int po
 static void test_p2_tls(void **state)
 {
     const char *folder = jobq_test_folder();
-    int port = free_port();
+    int port = server_free_port();
     char text[512], ca[128];
     server *own;
 
     (void)state;
-    make_certificate(folder);
+    server_make_certificate(folder);
     snprintf(text, sizeof(text),
              "--tls-port %d --tls-cert-file %s/cert.pem --tls-key-file %s/key.pem "
              "--tls-ca-cert-file %s/cert.pem --tls-auth-clients no",
@@ -496,12 +527,12 @@ static void test_only_its_own_keys(void **state)
     for (const jobq_record *r = got.first; r; r = r->next)
         assert_int_equal(settle_op("w2", r, JOBQ_OP_DONE), 0);
     assert_int_equal(mend_job(store, JOBQ_MEND_FORGET, "a", false), 0);
-    for (int i = 0; i < 6; i++) {
-        static const char *const parts[] = {"rest", "dead", "delayed", "unique", "taken", "trace"};
+    for (int i = 0; i < 7; i++) {
+        static const char *const parts[] = {"rest",  "dead",  "delayed", "unique",
+                                            "taken", "trace", "ids"};
 
         assert_string_equal(tell("exists '{%s:q%%3A%%7D%%7B}:%s'", prefix, parts[i]), "0\n");
     }
-    assert_string_equal(tell("hlen '{%s}:ids'", prefix), "0\n");
 }
 
 /* rule C6, case B031: entries that are not ours are kept byte for byte and block nothing. */
@@ -529,7 +560,7 @@ static void test_b054_lost_records(void **state)
     push_job("a", "q");
     begin_worker("w", 10000);
     reserve_one("w", "q", "a");
-    tell("del '{%s}:alive' '{%s}:w:w'", prefix, prefix);
+    tell("del '{%s:q}:workers' '{%s:q}:w:w'", prefix, prefix);
     maintain_all();
     pass_time(31000, 31000);
     assert_int_equal(maintain_all().handled, 1);
@@ -551,8 +582,8 @@ static void test_b054_lost_lists(void **state)
     push_job("a", "q");
     push_job("d", "q2");
     assert_int_equal(settle_op("w", reserve_one("w", "q2", "d"), JOBQ_OP_DEAD), 0);
-    tell("del '{%s:q}:prios' '{%s:q}:delayed' '{%s:q2}:dead' '{%s}:due' '{%s}:alive'", prefix,
-         prefix, prefix, prefix, prefix);
+    tell("del '{%s:q}:prios' '{%s:q}:delayed' '{%s:q2}:dead' '{%s:q2}:workers'", prefix, prefix,
+         prefix, prefix);
     tell("hset '{%s:q}:rest' foreign bytes", prefix);
     assert_int_equal(count_jobs("q").ready + count_jobs("q").delayed + count_jobs("q2").dead, 0);
     maintain_all();
@@ -724,7 +755,7 @@ static void test_b5_fresh_ids_are_found(void **state)
     item.fresh_id = true;
     push_job("other", "another");
     assert_int_equal(push_item(&item), 0);
-    assert_string_equal(tell("hlen '{%s}:ids'", prefix), "1\n");
+    assert_string_equal(tell("hlen '{%s:another}:ids'", prefix), "1\n");
     assert_int_equal(find_job(id)->state, 0);
     again = item;
     again.fresh_id = false;
@@ -739,7 +770,7 @@ static void test_b5_fresh_ids_are_found(void **state)
     reserve_one("w", "q", id);
     assert_int_equal(settle_op("w", got.first, JOBQ_OP_DONE), 0);
     assert_null(find_job(id));
-    assert_string_equal(tell("hlen '{%s}:ids'", prefix), "2\n");
+    assert_string_equal(tell("hlen '{%s:another}:ids'", prefix), "2\n");
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */
@@ -786,6 +817,8 @@ int main(void)
     };
     static const struct CMUnitTest own[] = {
         cmocka_unit_test(test_k3_maxmemory),
+        cmocka_unit_test(test_l3_cancelled_is_not_ready),
+        cmocka_unit_test(test_clear_leaves_no_trace),
         cmocka_unit_test(test_b091_scripts_are_loaded_again),
         cmocka_unit_test(test_k2_cut_when_idle),
         cmocka_unit_test(test_refusals_are_fatal),

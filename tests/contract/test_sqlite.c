@@ -205,6 +205,16 @@ static void test_n6_view(void **state)
     assert_int_equal(count_shown("state='dead' AND reason='attempts_exhausted' AND died_at>''"), 1);
 }
 
+/* rules N6, F6: what follows a death is in no count. */
+static void test_n6_no_hooks_in_the_view(void **state)
+{
+    (void)state;
+    push_job("hook", "\001mail");
+    push_job("job", "mail");
+    assert_int_equal(count_shown("1"), 1);
+    assert_int_equal(count_shown("id='job'"), 1);
+}
+
 /* rule N6 */
 static void test_n6_reasons_in_the_view(void **state)
 {
@@ -761,6 +771,7 @@ int main(void)
         cmocka_unit_test(test_newer_schema),
         cmocka_unit_test(test_in_an_application_database),
         cmocka_unit_test(test_n6_view),
+        cmocka_unit_test(test_n6_no_hooks_in_the_view),
         cmocka_unit_test(test_n6_reasons_in_the_view),
         cmocka_unit_test(test_locked_beyond_the_deadline),
         cmocka_unit_test(test_c5_lock_held_beyond_a_lease),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/retry.h"
+#include "util/clock.h"
 
 jobq__store *store;
 jobq_batch got;

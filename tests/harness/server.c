@@ -5,10 +5,13 @@
  */
 #include "harness/server.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -212,4 +215,29 @@ void server_shift(server *s, int64_t ms)
         fail_msg("%s was started without a clock of its own", s->kind);
     close(fd);
     s->shifted_ms += ms;
+}
+
+int server_free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    assert_int_equal(bind(fd, (void *)&address, sizeof(address)), 0);
+    assert_int_equal(getsockname(fd, (void *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+void server_make_certificate(const char *folder)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+             "-subj /CN=localhost -addext subjectAltName=DNS:localhost "
+             "-keyout '%s/key.pem' -out '%s/cert.pem' 2>'%s/log'",
+             folder, folder, folder);
+    if (system(text) != 0)
+        fail_msg("no certificate in %s", folder);
 }

@@ -35,4 +35,9 @@ void server_remove(server *s); /* ends it and forgets its data; s is gone */
  * and outlive a restart. Its monotonic clock, and this program's clocks, stay. */
 void server_shift(server *s, int64_t ms);
 
+/* A port of loopback that nobody has at this moment. */
+int server_free_port(void);
+/* A key and a certificate of the name localhost, its own authority: key.pem, cert.pem. */
+void server_make_certificate(const char *folder);
+
 #endif

@@ -16,11 +16,13 @@ enum { MOST = 64 };
 
 static const struct {
     const char *word, *scheme, *durable;
-} kinds[STORE_KINDS] = {
+} kinds[STORE_KINDS + 1] = {
     {"redis", "redis", "--appendonly yes --appendfsync always"},
     {"postgres", "postgresql", "-c fsync=on -c synchronous_commit=on"},
     {"mariadb", "mysql", "--innodb-flush-log-at-trx-commit=1"},
+    {"sqlite", "sqlite", ""},
 };
+static int under_test = STORE_SQLITE;
 
 const char *store_word(store_kind kind)
 {
@@ -94,6 +96,54 @@ const char *store_option(const char *dsn, const char *options)
     return text;
 }
 
+/* ---- a store of one's own -------------------------------------------------------------------- */
+
+int store_under_test(void)
+{
+    return under_test;
+}
+
+/* "mysql://user@127.0.0.1:3306/jobqueue" with another database, which is created. */
+static void make_database(char *out, size_t size, const char *dsn, const char *name)
+{
+    const char *slash = strrchr(dsn, '/'), *colon = strrchr(dsn, ':');
+    char line[512];
+
+    snprintf(out, size, "%.*s/%s?read_timeout=10", (int)(slash - dsn), dsn, name);
+    snprintf(line, sizeof(line),
+             "mariadb --no-defaults -h 127.0.0.1 -P %d -u jobqueue -e 'CREATE DATABASE %s' 2>&1",
+             atoi(colon + 1), name);
+    if (system(line) != 0)
+        fail_msg("database %s could not be created", name);
+}
+
+const char *store_fresh(void)
+{
+    static char dsn[512];
+    static int n;
+    char name[64];
+
+    snprintf(name, sizeof(name), "t%d_%d", (int)getpid(), ++n);
+    switch (under_test) {
+    case STORE_REDIS:
+        snprintf(dsn, sizeof(dsn), "%s?read_timeout=10&prefix=%s", server_shared_dsn("redis"),
+                 name);
+        break;
+    case STORE_POSTGRES:
+        snprintf(dsn, sizeof(dsn), "%s?read_timeout=10&schema=%s", server_shared_dsn("postgres"),
+                 name);
+        break;
+    case STORE_MARIADB:
+        make_database(dsn, sizeof(dsn), server_shared_dsn("mariadb"), name);
+        break;
+    default:
+        snprintf(dsn, sizeof(dsn), "sqlite:%s/%s.db?synchronous=normal", jobq_test_folder(), name);
+    }
+    return dsn;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
 static int run_on(store_kind kind, const char *group, const store_test *tests, size_t n,
                   int (*set_up)(void **state), int (*tear_down)(void **state))
 {
@@ -133,27 +183,40 @@ static int await(pid_t pid, FILE *output)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-int stores_run(const char *group, const store_test *tests, size_t n, int (*set_up)(void **state),
-               int (*tear_down)(void **state))
+static int run_side_by_side(int kinds_n, const char *group, const store_test *tests, size_t n,
+                            int (*set_up)(void **state), int (*tear_down)(void **state))
 {
-    pid_t pids[STORE_KINDS] = {0};
-    FILE *outputs[STORE_KINDS];
+    pid_t pids[STORE_KINDS + 1] = {0};
+    FILE *outputs[STORE_KINDS + 1];
     int failed = 0;
 
     cmocka_set_test_filter(getenv("JOBQUEUE_TEST_ONLY"));
-    for (int kind = 0; kind < STORE_KINDS; kind++) {
+    for (int kind = 0; kind < kinds_n; kind++) {
         if (!store_is_built((store_kind)kind) || !(outputs[kind] = tmpfile()))
             continue;
         fflush(stdout);
         pids[kind] = fork();
         if (pids[kind] != 0)
             continue;
+        under_test = kind;
         dup2(fileno(outputs[kind]), 1);
         dup2(fileno(outputs[kind]), 2);
         exit(run_on((store_kind)kind, group, tests, n, set_up, tear_down));
     }
-    for (int kind = 0; kind < STORE_KINDS; kind++)
+    for (int kind = 0; kind < kinds_n; kind++)
         if (pids[kind] > 0)
             failed += await(pids[kind], outputs[kind]);
     return failed;
+}
+
+int stores_run(const char *group, const store_test *tests, size_t n, int (*set_up)(void **state),
+               int (*tear_down)(void **state))
+{
+    return run_side_by_side(STORE_KINDS, group, tests, n, set_up, tear_down);
+}
+
+int stores_run_all(const char *group, const store_test *tests, size_t n,
+                   int (*set_up)(void **state), int (*tear_down)(void **state))
+{
+    return run_side_by_side(STORE_KINDS + 1, group, tests, n, set_up, tear_down);
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 typedef enum { STORE_REDIS, STORE_POSTGRES, STORE_MARIADB, STORE_KINDS } store_kind;
+enum { STORE_SQLITE = STORE_KINDS }; /* for stores_run_all only */
 
 const char *store_word(store_kind kind); /* as server_start wants it */
 bool store_is_built(store_kind kind);
@@ -34,6 +35,14 @@ typedef struct {
  * *state is a store_kind * at set-up. The exit code. */
 int stores_run(const char *group, const store_test *tests, size_t n, int (*set_up)(void **state),
                int (*tear_down)(void **state));
+/* The same on SQLite, too. The store under test is the one that store_fresh leads to. */
+int stores_run_all(const char *group, const store_test *tests, size_t n,
+                   int (*set_up)(void **state), int (*tear_down)(void **state));
+/* A store that nobody else uses, of the kind under test (SQLite outside of stores_run_all): a file,
+ * or a prefix, schema or database of its own on the program's server. Borrowed until the next. */
+const char *store_fresh(void);
+int store_under_test(void); /* store_kind or STORE_SQLITE */
+
 #define STORE_TEST(f) \
     {                 \
 #f, f, 0      \

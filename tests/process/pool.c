@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "harness/stores.h"
 #include "util/clock.h"
 
 /* ---- handlers -------------------------------------------------------------------------------- */
@@ -43,6 +44,16 @@ static int argument(const jobq_job *job)
     if (jobq_job_context(job, 0, &key, &key_n, &value, &value_n) && value_n < sizeof(text))
         memcpy(text, value, value_n);
     return atoi(text);
+}
+
+void pool_note(const char *what, const char *name, const char *id)
+{
+    note(what, name, id);
+}
+
+int pool_argument(const jobq_job *job)
+{
+    return argument(job);
 }
 
 static void pause_ms(int64_t ms)
@@ -133,6 +144,64 @@ static int do_fail(jobq_job *job, int arg)
     (void)arg;
     jobq_job_set_error(job, "Trouble", 7, "it went wrong", 13, NULL, 0, NULL, 0);
     return JOBQ_ENDED_FAILED;
+}
+
+/* Releases itself so often, then it is done. */
+static int do_lets_go(jobq_job *job, int arg)
+{
+    if (jobq_job_get(job, JOBQ_JOB_RELEASES) >= arg)
+        return JOBQ_ENDED_DONE;
+    jobq_job_release(job, 0);
+    return JOBQ_ENDED_RELEASED;
+}
+
+/* A failure that brings its own delay. */
+static int do_later(jobq_job *job, int arg)
+{
+    jobq_job_set_error(job, "Later", 5, "busy", 4, NULL, 0, NULL, 0);
+    jobq_job_settle(job, JOBQ_ENDED_FAILED, arg);
+    return JOBQ_ENDED_FAILED;
+}
+
+static int do_hopeless(jobq_job *job, int arg)
+{
+    (void)arg;
+    jobq_job_set_error(job, "Hopeless", 8, "never", 5, NULL, 0, NULL, 0);
+    return JOBQ_ENDED_NOT_RETRYABLE;
+}
+
+static int do_gives_up(jobq_job *job, int arg)
+{
+    (void)arg;
+    jobq_job_set_error(job, NULL, 0, "by hand", 7, NULL, 0, NULL, 0);
+    jobq_job_fail(job);
+    return JOBQ_ENDED_FAILED_BY_HANDLER;
+}
+
+static int do_soils(jobq_job *job, int arg)
+{
+    (void)arg;
+    jobq_job_set_error(job, NULL, 0, "dirty", 5, NULL, 0, NULL, 0);
+    return JOBQ_ENDED_CLEANUP_FAILED;
+}
+
+/* Each hand-out ends in another way; the ledger gets "attempt K ID PID". */
+static int do_varies(jobq_job *job, int arg)
+{
+    char attempt[24];
+
+    snprintf(attempt, sizeof(attempt), "%lld", (long long)jobq_job_get(job, JOBQ_JOB_ATTEMPT));
+    note("attempt", attempt, jobq_job_id(job));
+    switch (jobq_job_get(job, JOBQ_JOB_DELIVERIES)) {
+    case 1:
+        return do_fail(job, arg);
+    case 2:
+        return do_crash(job, SIGKILL);
+    case 3:
+        return do_lets_go(job, 1);
+    default:
+        return JOBQ_ENDED_DONE;
+    }
 }
 
 /* Works for so long, then fails. */
@@ -366,6 +435,39 @@ static int do_replaces(jobq_job *job, int arg)
     return JOBQ_ENDED_DONE;
 }
 
+/* Takes so long; how it ends when it hears that it is cancelled, DONE: it goes on. */
+static int listen_for(jobq_job *job, int arg, int ending)
+{
+    const int64_t end_ms = jobq__clock_mono_ms() + arg;
+    bool told = false;
+
+    while (jobq__clock_mono_ms() < end_ms && !(told && ending != JOBQ_ENDED_DONE)) {
+        pause_ms(5);
+        if (!told && jobq_job_is_cancelled(job)) {
+            note("told", jobq_job_name(job, NULL), jobq_job_id(job));
+            told = true;
+            pause_ms(ending == JOBQ_ENDED_DONE ? 0 : 1000);
+        }
+    }
+    return told ? ending : JOBQ_ENDED_DONE;
+}
+
+static int do_told(jobq_job *job, int arg)
+{
+    return listen_for(job, arg, JOBQ_ENDED_DONE);
+}
+
+static int do_heeds(jobq_job *job, int arg)
+{
+    jobq_job_set_error(job, "Trouble", 7, "nobody wants it", 15, NULL, 0, NULL, 0);
+    return listen_for(job, arg, JOBQ_ENDED_FAILED);
+}
+
+static int do_frees(jobq_job *job, int arg)
+{
+    return listen_for(job, arg, JOBQ_ENDED_RELEASED);
+}
+
 /* So many processes that outlive their parent: whoever is process 1 gets them. */
 static int do_orphans(jobq_job *job, int arg)
 {
@@ -388,14 +490,17 @@ static const struct {
     const char *name;
     int (*run)(jobq_job *job, int arg);
 } handlers[] = {
-    {"note", do_note},     {"nap", do_nap},           {"sleepy", do_sleepy},
-    {"deaf", do_deaf},     {"stubborn", do_stubborn}, {"exit", do_exit},
-    {"crash", do_crash},   {"fail", do_fail},         {"forks", do_forks},
-    {"closes", do_closes}, {"program", do_program},   {"stops", do_stops},
-    {"spoil", do_spoil},   {"grow", do_grow},         {"body", do_body},
-    {"mutes", do_mutes},   {"prints", do_prints},     {"says", do_says},
-    {"halts", do_halts},   {"floods", do_floods},     {"long", do_long},
-    {"leaves", do_leaves}, {"replaces", do_replaces}, {"orphans", do_orphans},
+    {"note", do_note},         {"nap", do_nap},           {"sleepy", do_sleepy},
+    {"deaf", do_deaf},         {"stubborn", do_stubborn}, {"exit", do_exit},
+    {"crash", do_crash},       {"fail", do_fail},         {"forks", do_forks},
+    {"closes", do_closes},     {"program", do_program},   {"stops", do_stops},
+    {"spoil", do_spoil},       {"grow", do_grow},         {"body", do_body},
+    {"mutes", do_mutes},       {"prints", do_prints},     {"says", do_says},
+    {"halts", do_halts},       {"floods", do_floods},     {"long", do_long},
+    {"leaves", do_leaves},     {"replaces", do_replaces}, {"orphans", do_orphans},
+    {"lets_go", do_lets_go},   {"later", do_later},       {"hopeless", do_hopeless},
+    {"gives_up", do_gives_up}, {"soils", do_soils},       {"varies", do_varies},
+    {"told", do_told},         {"heeds", do_heeds},       {"frees", do_frees},
 };
 enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
 
@@ -412,6 +517,37 @@ static int handle(jobq_job *job, void *payload)
     if (ending == JOBQ_ENDED_DONE)
         note("end", name, jobq_job_id(job));
     return ending;
+}
+
+/* What a failed hook does besides standing in the ledger: by the dead job's argument. */
+static int run_hook(jobq_job *job, const jobq_info *dead)
+{
+    const char *key = "", *value = "", *id = jobq_info_text(dead, JOBQ_INFO_ID, NULL);
+    size_t key_n, value_n;
+    int arg = 0;
+
+    if (jobq_info_context(dead, 0, &key, &key_n, &value, &value_n))
+        arg = atoi(value);
+    note("hook", jobq_info_text(dead, JOBQ_INFO_REASON, NULL), id);
+    switch (arg) {
+    case POOL_HOOK_FAILS:
+        return do_fail(job, 0);
+    case POOL_HOOK_CRASHES:
+        return do_crash(job, SIGSEGV);
+    case POOL_HOOK_HANGS:
+        return do_nap(job, 60000);
+    case POOL_HOOK_IS_DEAF:
+        return do_deaf(job, 60000);
+    case POOL_HOOK_CLOSES: /* all descriptors */
+        do_closes(job, 0);
+        break;
+    case POOL_HOOK_NAPS:
+        return do_nap(job, 400);
+    default:
+        break;
+    }
+    note("hooked", jobq_job_queue(job, NULL), id);
+    return JOBQ_ENDED_DONE;
 }
 
 /* Of a job named "exit" it takes the listener long. */
@@ -434,6 +570,8 @@ static int run_with_events(jobq_worker *worker)
     while ((rc = jobq_worker_next(worker, &job, &event)) > 0) {
         if (rc == JOBQ_STEP_JOB)
             jobq_job_settle(job, (jobq_ending)handle(job, NULL), -1);
+        else if (rc == JOBQ_STEP_HOOK)
+            jobq_job_settle(job, (jobq_ending)run_hook(job, jobq_worker_dead(worker)), -1);
         else if ((job = jobq_event_job(event)))
             hear(jobq_event_name(event), job);
     }
@@ -480,6 +618,19 @@ static void retire_at_start(void *payload)
     jobq_worker_retire(running_worker, text, sizeof(text) - 1);
 }
 
+/* Comes through its start and dies as soon as it has nothing to do, while the file is there. */
+static void die_idle(void *payload)
+{
+    char path[300];
+
+    (void)payload;
+    snprintf(path, sizeof(path), "%s.deadly", ledger_path);
+    if (access(path, F_OK) != 0)
+        return;
+    note("died", "child", "-");
+    raise(SIGKILL);
+}
+
 static bool is_mode(const pool *p, const char *mode)
 {
     return p->start_mode && strcmp(p->start_mode, mode) == 0;
@@ -491,6 +642,7 @@ static void linger_at_start(void *payload)
 
     (void)payload;
     nanosleep(&pause, NULL);
+    note("born", "child", "-");
 }
 
 /* What a child does first of all in this mode; NULL = nothing. */
@@ -532,15 +684,32 @@ static void write_to_ledger(const pool *p)
     close(fd); /* the worker has its own */
 }
 
+/* All handlers but the one that is left out; each gets the same options. */
+static void announce(const pool *p)
+{
+    jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_HANDLER, JOBQ_STYLE_SNAKE);
+
+    set_options(conf, p->handler_options);
+    for (size_t i = 0; i < HANDLERS; i++)
+        if (!p->without || strcmp(p->without, handlers[i].name) != 0)
+            jobq_worker_handle(running_worker, handlers[i].name, strlen(handlers[i].name), 1,
+                               p->plain && strcmp(p->plain, handlers[i].name) == 0 ? NULL : conf);
+    jobq_conf_free(conf);
+}
+
 static int be_worker(const pool *p, const char *options)
 {
     jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_WORKER, JOBQ_STYLE_SNAKE);
     jobq_worker_hooks hooks = {.size = sizeof(hooks), .after_fork_child = at_start(p)};
-    const char *queues[] = {"default"};
+    const char *by_default[] = {"default"}, *const *queues = by_default;
+    size_t count = 1;
     int code;
 
     jobq_queue *queue = p->queue;
 
+    if (p->queues[0])
+        for (queues = p->queues, count = 0; count < 4 && queues[count]; count++)
+            ;
     set_options(conf, "output=jobs");
     set_options(conf, options);
     ledger_path = p->ledger;
@@ -549,20 +718,26 @@ static int be_worker(const pool *p, const char *options)
         return 99;
     if (jobq_worker_new(queue, conf, &running_worker) < 0)
         return 99;
-    for (size_t i = 0; i < HANDLERS; i++)
-        jobq_worker_handle(running_worker, handlers[i].name, strlen(handlers[i].name), 1, NULL);
-    if (hooks.after_fork_child)
+    announce(p);
+    if (is_mode(p, "dies"))
+        hooks.idle_enter = die_idle;
+    if (hooks.after_fork_child || hooks.idle_enter)
         jobq_worker_set_hooks(running_worker, &hooks);
     if (is_mode(p, "descriptor"))
         write_to_ledger(p);
     if (is_mode(p, "ignore-hup"))
         signal(SIGHUP, SIG_IGN);
-    if (is_mode(p, "listen")) {
+    if (is_mode(p, "hooks")) {
+        jobq_worker_set_failed(running_worker, true);
+        code = run_with_events(running_worker);
+    } else if (is_mode(p, "listen")) {
         jobq_worker_listen(running_worker, "job.crashed");
         jobq_worker_listen(running_worker, "job.retrying");
         code = run_with_events(running_worker);
+    } else if (p->loop) {
+        code = p->loop(running_worker);
     } else {
-        code = jobq_worker_run(running_worker, queues, 1, handle, NULL);
+        code = jobq_worker_run(running_worker, queues, count, handle, NULL);
     }
     if (code < 0)
         fprintf(stderr, "error: %s\n", jobq_error_message(jobq_error_last()));
@@ -577,13 +752,12 @@ void pool_open_at(pool *p, const char *dsn, const char *worker_dsn)
     static int n;
 
     memset(p, 0, sizeof(*p));
-    snprintf(p->db, sizeof(p->db), "%s/%d.db", jobq_test_folder(), ++n);
-    snprintf(p->ledger, sizeof(p->ledger), "%s/%d.ledger", jobq_test_folder(), n);
+    snprintf(p->ledger, sizeof(p->ledger), "%s/%d.ledger", jobq_test_folder(), ++n);
     snprintf(p->output, sizeof(p->output), "%s/%d.output", jobq_test_folder(), n);
-    snprintf(p->dsn, sizeof(p->dsn), "%s", dsn ? dsn : "");
+    snprintf(p->dsn, sizeof(p->dsn), "%s", dsn ? dsn : store_fresh());
     snprintf(p->worker_dsn, sizeof(p->worker_dsn), "%s", worker_dsn ? worker_dsn : "");
-    if (!dsn)
-        snprintf(p->dsn, sizeof(p->dsn), "sqlite:%s?synchronous=normal", p->db);
+    if (!dsn && store_under_test() == STORE_SQLITE)
+        snprintf(p->db, sizeof(p->db), "%.*s", (int)strcspn(p->dsn + 7, "?"), p->dsn + 7);
     assert_ok(jobq_queue_new(p->dsn, NULL, &p->queue));
     assert_ok(jobq_queue_migrate(p->queue));
 }
@@ -685,6 +859,15 @@ static void become_init(void)
     _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
+/* cmocka's would go on with the next test, in a process of the worker. */
+static void restore_signals(void)
+{
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        signal(numbers[i], SIG_DFL);
+}
+
 void pool_start(pool *p, const char *options)
 {
     jobq_queue_disconnect(p->queue);
@@ -693,6 +876,7 @@ void pool_start(pool *p, const char *options)
     assert_true(p->pid >= 0);
     if (p->pid == 0) {
         setpgid(0, 0);
+        restore_signals();
         redirect(p);
         if (is_mode(p, "pid1"))
             become_init();

@@ -515,6 +515,123 @@ static void events_arrive(void **state)
     assert_int_equal(jobq_worker_finish(f->worker), 0);
 }
 
+/* Rule L3, inline: noticed when the handler asks; force is the exception alone. */
+static void cancel_is_noticed(void **state)
+{
+    fixture *f = *state;
+    char soft[64], hard[64], waits[64];
+    jobq_job *job;
+
+    strcpy(soft, push(f, "a", ""));
+    strcpy(hard, push(f, "a", ""));
+    strcpy(waits, push(f, "a", "delay=60"));
+    make_worker(f, "a");
+    start(f);
+    job = next_job(f);
+    assert_false(jobq_job_is_cancelled(job));
+    assert_ok(jobq_queue_cancel(f->queue, soft, strlen(soft), false));
+    jobq__clock_shift(1000, 1000);
+    assert_true(jobq_job_is_cancelled(job));
+    assert_int_equal(jobq_job_interrupted(job), JOBQ_INTERRUPT_NONE);
+    assert_ok(jobq_job_settle(job, JOBQ_ENDED_FAILED, -1));
+    job = next_job(f);
+    assert_string_equal(reason_of(f, soft), "cancelled");
+    assert_ok(jobq_queue_cancel(f->queue, hard, strlen(hard), true));
+    assert_int_equal(jobq_job_interrupted(job), JOBQ_INTERRUPT_NONE); /* not yet asked again */
+    jobq__clock_shift(1000, 1000);
+    assert_ok(jobq_job_extend(job));
+    assert_int_equal(jobq_job_interrupted(job), JOBQ_INTERRUPT_STOP);
+    assert_int_equal(jobq_job_interrupted(job), JOBQ_INTERRUPT_NONE); /* once */
+    assert_ok(jobq_job_settle(job, JOBQ_ENDED_STOPPED, -1));
+    assert_ok(jobq_queue_cancel(f->queue, waits, strlen(waits), false));
+    jobq_worker_stop(f->worker);
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_string_equal(reason_of(f, hard), "cancelled");
+    assert_string_equal(reason_of(f, waits), "cancelled");
+}
+
+/* Rule L2: by the number that was read when the worker was made; run_next is its caller's loop. */
+static void restart_ends_it(void **state)
+{
+    fixture *f = *state;
+    jobq_job *job;
+
+    push(f, "a", "");
+    push(f, "a", "");
+    make_worker(f, "a");
+    start(f);
+    job = next_job(f);
+    assert_ok(jobq_queue_restart_workers(f->queue));
+    assert_ok(jobq_job_done(job));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_string_equal(jobq_worker_stop_reason(f->worker), "restart requested");
+    assert_int_equal(stat_of(f, JOBQ_STAT_READY), 1);
+    start(f); /* the same old code */
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_string_equal(jobq_worker_stop_reason(f->worker), "restart requested");
+    assert_ok(jobq_worker_start_one(f->worker, NULL, 0));
+    assert_ok(jobq_job_done(next_job(f)));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    jobq_worker_free(f->worker);
+    push(f, "a", "");
+    make_worker(f, "a"); /* made afterwards */
+    start(f);
+    assert_ok(jobq_job_done(next_job(f)));
+    jobq_worker_stop(f->worker);
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_string_equal(jobq_worker_stop_reason(f->worker), "asked to shut down");
+    jobq_worker_set_generation(f->worker, 0); /* read before the application was loaded */
+    start(f);
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_string_equal(jobq_worker_stop_reason(f->worker), "restart requested");
+}
+
+/* Rule L2: a store that was emptied begins anew; its next restart is heard all the same. */
+static void restart_after_the_store_was_emptied(void **state)
+{
+    fixture *f = *state;
+
+    push(f, "a", "");
+    make_worker(f, "a");
+    jobq_worker_set_generation(f->worker, 1000);
+    start(f);
+    assert_ok(jobq_job_done(next_job(f)));
+    assert_ok(jobq_queue_restart_workers(f->queue));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_string_equal(jobq_worker_stop_reason(f->worker), "restart requested");
+}
+
+/* Rules L1, G3. */
+static void paused_is_empty(void **state)
+{
+    fixture *f = *state;
+
+    push(f, "a", "");
+    option(f, "stop_when_empty", "1");
+    assert_ok(jobq_queue_pause(f->queue, NULL, 0, 5000));
+    make_worker(f, "a");
+    start(f);
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_string_equal(jobq_worker_stop_reason(f->worker), "Nothing left to do (paused: default)");
+    assert_ok(jobq_worker_start_one(f->worker, NULL, 0));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    jobq__clock_shift(5001, 5001);
+    start(f);
+    assert_ok(jobq_job_done(next_job(f)));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+    assert_string_equal(jobq_worker_stop_reason(f->worker), "Nothing left to do");
+}
+
 typedef struct {
     jobq_worker *worker;
     char text[512];
@@ -583,6 +700,10 @@ int main(void)
         TEST(signal_ends_the_wait),
         TEST(lease_covers_the_limit),
         TEST(one_at_a_time),
+        TEST(cancel_is_noticed),
+        TEST(restart_ends_it),
+        TEST(restart_after_the_store_was_emptied),
+        TEST(paused_is_empty),
         TEST(events_arrive),
         TEST(lines_to_a_function),
     };

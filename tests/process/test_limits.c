@@ -2,6 +2,7 @@
  *
  * Time limits from outside (rules I1, I2; cases B050, B074, B078).
  */
+#include "harness/stores.h"
 #include "process/pool.h"
 
 #include "util/clock.h"
@@ -101,19 +102,22 @@ static void test_all_overrun(void **state)
     assert_int_equal(pool_ledger(p, "begin"), 200);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_set_up, pool_tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_soft),
-        TEST(test_hard),
-        TEST(test_swallowed),
-        TEST(test_finished_within_grace),
-        TEST(test_group_is_killed),
-        TEST(test_fail_on_timeout),
-        TEST(test_all_overrun),
+    static const store_test tests[] = {
+        STORE_TEST(test_soft),
+        STORE_TEST(test_hard),
+        STORE_TEST(test_swallowed),
+        STORE_TEST(test_finished_within_grace),
+        STORE_TEST(test_group_is_killed),
+        STORE_TEST(test_fail_on_timeout),
     };
+    /* the store plays no part in these */
+    const struct CMUnitTest others[] = {
+        cmocka_unit_test_setup_teardown(test_all_overrun, pool_set_up, pool_tear_down),
+    };
+    const int failed = stores_run_all("process/limits", tests, sizeof(tests) / sizeof(tests[0]),
+                                      pool_set_up, pool_tear_down);
 
-    return cmocka_run_group_tests_name("process/limits", tests, NULL, NULL);
+    return failed + cmocka_run_group_tests_name("process/limits", others, NULL, NULL);
 }

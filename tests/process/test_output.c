@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "util/clock.h"
@@ -386,6 +388,77 @@ static void test_b149_full_disk(void **state)
     assert_int_equal(pool_ledger(p, "end"), 11);
 }
 
+static void fill_up(const char *path)
+{
+    static const char zeros[512];
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+    while (write(fd, zeros, sizeof(zeros)) > 0)
+        ;
+    close(fd);
+}
+
+/* Lines of the log that are whole; those that are not fail. Adds up what was dropped. */
+static int count_whole_lines(const char *path, int *dropped)
+{
+    FILE *f = fopen(path, "r");
+    char line[1024];
+    int n = 0, lost;
+
+    *dropped = 0;
+    while (f && fgets(line, sizeof(line), f)) {
+        const char *event = strstr(line, "\"event\":\"");
+        const size_t length = strlen(line);
+
+        if (length < 2 || line[0] != '{' || strcmp(line + length - 2, "}\n") != 0)
+            continue; /* the one that was torn */
+        n += event && strncmp(event + 9, "processed\"", 10) == 0;
+        if (strstr(line, "\"event\":\"dropped\"") &&
+            sscanf(strstr(line, "\"lines\":"), "\"lines\":%d", &lost) == 1)
+            *dropped += lost;
+    }
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Rules G4, J1, case B149: the disk of the log fills up under the worker and is cleared again: it
+ * works on, what comes after is whole lines, and what was lost is counted to the line. */
+static void test_g4_full_log_disk(void **state)
+{
+    pool *p = *state;
+    char folder[200], log[256], filler[256];
+    int dropped = 0, logged;
+
+    snprintf(folder, sizeof(folder), "%s/disk", jobq_test_folder());
+    mkdir(folder, 0700);
+    if (geteuid() != 0 || mount("tmpfs", folder, "tmpfs", 0, "size=256k") != 0) {
+        print_message("skipped: a small disk needs root and mount\n");
+        skip();
+    }
+    snprintf(log, sizeof(log), "%s/log", folder);
+    snprintf(filler, sizeof(filler), "%s/filler", folder);
+    p->stdout_fd = open(log, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    pool_push_many(p, "nap", 1, NULL, 50);
+    pool_start(p, "processes=2 output=json");
+    wait_until(count_whole_lines(log, &dropped) == 50, 20);
+    fill_up(filler);
+    pool_push_many(p, "nap", 1, NULL, 150);
+    wait_until(pool_ledger(p, "end nap") == 200, 30);
+    wait_until(pool_stat(p, JOBQ_STAT_BACKLOG) == 0, 20);
+    assert_int_equal(unlink(filler), 0);
+    pool_push_many(p, "nap", 1, NULL, 50);
+    wait_until(pool_ledger(p, "end nap") == 250, 30);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 20), 0);
+    close(p->stdout_fd);
+    logged = count_whole_lines(log, &dropped);
+    print_message("%d of 250 in the log, %d dropped\n", logged, dropped);
+    assert_true(dropped > 50 && logged >= 100);
+    assert_int_equal(logged + dropped, 250);
+    umount2(folder, MNT_DETACH);
+}
+
 /* A pipe that nobody reads: the first handler waits a second, then everything goes on. */
 static void test_b149_full_pipe(void **state)
 {
@@ -408,6 +481,90 @@ static void test_b149_full_pipe(void **state)
     assert_int_equal(text[n - 1], '\n');
     close(fds[0]);
     close(fds[1]);
+}
+
+/* The part of a JSON line behind "KEY": (up to the next , or }); NULL: it has none. */
+static const char *field_of(const char *line, const char *key)
+{
+    static char value[256];
+    char wanted[40];
+    const char *at;
+
+    snprintf(wanted, sizeof(wanted), "\"%s\":", key);
+    at = strstr(line, wanted);
+    if (!at)
+        return NULL;
+    at += strlen(wanted);
+    snprintf(value, sizeof(value), "%.*s", (int)strcspn(at, ",}"), at);
+    return value;
+}
+
+/* Every event has the fields that doc/output.md says it has. */
+static void check_fields(const char *line)
+{
+    static const struct {
+        const char *event, *fields;
+    } rows[] = {
+        {"starting", "time worker queues processes"},
+        {"processed", "time worker id name queue attempt tries outcome took"},
+        {"crashed", "time worker id name queue attempt tries outcome took message"},
+        {"failed", "time worker id name queue attempt tries outcome"},
+        {"released", "time worker id name queue attempt tries outcome took delay"},
+        {"output", "time worker child text"},
+        {"stopping", "time worker reason jobs code"},
+    };
+    char copy[160], event[64], *rest = copy, *word;
+
+    snprintf(event, sizeof(event), "%s", field_of(line, "event"));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strncmp(event + 1, rows[i].event, strlen(rows[i].event)) != 0)
+            continue;
+        snprintf(copy, sizeof(copy), "%s", rows[i].fields);
+        while ((word = strtok_r(rest, " ", &rest)))
+            if (!field_of(line, word))
+                fail_msg("no field \"%s\" in %s", word, line);
+    }
+}
+
+/* Rules G4, D7, case B149: children are killed while all of them print. Every line is an object of
+ * its own with its fields, and what a job had printed when it ended is all there. */
+static void test_g4_json_and_kills(void **state)
+{
+    enum { MANY = 400 };
+    pool *p = *state;
+    char *text, *rest, *line;
+    int printed = 0, processed = 0, kills = 0;
+
+    pool_push_many(p, "prints", LINES, "tries=0 backoff=0", MANY);
+    pool_push_many(p, "lets_go", 1, NULL, 3);
+    pool_push_many(p, "fail", 0, "tries=1", 3);
+    p->stderr_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    pool_start(p, "processes=3 max_crashes=0 stop_when_empty=1 output=json");
+    wait_until(pool_ledger(p, "begin prints") > 0, 20);
+    while (kills < 8 && pool_ledger(p, "end prints") < MANY - 50) {
+        pid_t children[8];
+        const size_t n = pool_children(p, children, 8);
+
+        if (n > 0)
+            kills += kill(children[(size_t)kills % n], SIGKILL) == 0;
+    }
+    assert_true(kills > 0);
+    assert_int_equal(pool_wait(p, 60), 0);
+    close(p->stderr_fd);
+    rest = text = pool_output(p);
+    while ((line = strsep(&rest, "\n")) && *line) {
+        if (!is_object(line))
+            fail_msg("no object: %s", line);
+        check_fields(line);
+        printed += strstr(line, "\"event\":\"output\"") != NULL;
+        processed += strstr(line, "\"event\":\"processed\"") != NULL;
+    }
+    print_message("%d lines printed, %d jobs, %d kills\n", printed, processed, kills);
+    assert_int_equal(processed, MANY + 3);
+    assert_true(printed >= MANY * LINES); /* and those of attempts that were killed */
+    assert_null(strstr(text, "\"event\":\"dropped\""));
+    assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
+    free(text);
 }
 
 /* ---- very much of it ------------------------------------------------------------------------- */
@@ -575,12 +732,14 @@ int main(void)
         TEST(test_d7_replaced),
         TEST(test_g4_json),
         TEST(test_b149_killed),
+        TEST(test_g4_json_and_kills),
         TEST(test_b149_time_limit),
         TEST(test_dispatcher_killed),
         TEST(test_master_killed),
         TEST(test_b149_closed),
         TEST(test_b149_broken_pipe),
         TEST(test_b149_full_disk),
+        TEST(test_g4_full_log_disk),
         TEST(test_b149_full_pipe),
         TEST(test_d7_flood),
         TEST(test_d7_left_behind),

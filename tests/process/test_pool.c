@@ -2,6 +2,7 @@
  *
  * A pool at work: everything runs once, limits end it exactly, children are replaced without a gap.
  */
+#include "harness/stores.h"
 #include "process/pool.h"
 
 #include <fcntl.h>
@@ -90,6 +91,84 @@ static void test_recycle_time(void **state)
     assert_true(pool_runners(p, "begin nap") >= 4);
 }
 
+/* What the ledger's lines say, in their order: "begin note", "born child", ... */
+static int read_ledger(const pool *p, char lines[][32], pid_t *pids, int most)
+{
+    FILE *f = fopen(p->ledger, "r");
+    char what[16], name[16], id[160];
+    int n = 0, pid;
+
+    while (f && n < most && fscanf(f, "%15s %15s %159s %d", what, name, id, &pid) == 4) {
+        snprintf(lines[n], 32, "%.12s %.12s", what, name);
+        pids[n++] = pid;
+    }
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Rule G7: children take 700 ms to start. The successor is there when the fourth job ends, which is
+ * the last one of the first child, and waits for that: with one process no two jobs run at once. */
+static void test_g7_no_gap(void **state)
+{
+    static const char *const order[] = {"born child", "begin note", "end note",   "begin note",
+                                        "end note",   "begin note", "end note",   "begin deaf",
+                                        "born child", "end deaf",   "begin note", "end note"};
+    pool *p = *state;
+    char lines[32][32];
+    pid_t pids[32];
+    int n;
+
+    p->start_mode = "slow";
+    pool_push_many(p, "note", 0, NULL, 3);
+    pool_push(p, "deaf", 2500, NULL);
+    pool_push(p, "note", 0, NULL);
+    assert_int_equal(pool_run(p, "processes=1 recycle_jobs=4 stop_when_empty=1"), 0);
+    n = read_ledger(p, lines, pids, 32);
+    assert_in_range(n, 12, 12);
+    for (int i = 0; i < n; i++)
+        assert_string_equal(lines[i], order[i]);
+    assert_int_equal(pids[10], pids[8]);
+    assert_int_not_equal(pids[10], pids[7]);
+}
+
+/* Rule G1: however short the jobs are, no child runs more of them than it may. */
+static void test_g1_recycle_exactly(void **state)
+{
+    pool *p = *state;
+    char lines[400][32];
+    pid_t pids[400];
+    int n;
+
+    pool_push_many(p, "note", 0, NULL, 60);
+    assert_int_equal(pool_run(p, "processes=2 recycle_jobs=5 stop_when_empty=1"), 0);
+    n = read_ledger(p, lines, pids, 400);
+    assert_int_equal(pool_ledger(p, "end note"), 60);
+    for (int i = 0; i < n; i++) {
+        int same = 0;
+
+        for (int k = 0; k < n; k++)
+            same += pids[k] == pids[i] && strcmp(lines[k], "begin note") == 0;
+        assert_in_range(same, 1, 5);
+    }
+}
+
+/* Rules G1, G7: an idle child is replaced, too, when its time is over. */
+static void test_g1_recycle_idle(void **state)
+{
+    pool *p = *state;
+    pid_t before = 0, now = 0;
+
+    pool_start(p, "processes=1 recycle_time=0.3");
+    wait_until(pool_children(p, &before, 1) == 1, 10);
+    wait_until(pool_children(p, &now, 1) == 1 && kill(before, 0) != 0, 20);
+    pool_push(p, "note", 0, NULL);
+    wait_until(pool_ledger(p, "end note") == 1, 10);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 20), 0);
+    assert_false(pool_said(p, "error: "));
+}
+
 /* Rule G1: too much private memory after a job; looked at four times a second. */
 static void test_recycle_memory(void **state)
 {
@@ -161,6 +240,31 @@ static void test_retired_at_start(void **state)
     assert_int_equal(pool_run(p, "processes=2"), 1);
     assert_true(pool_said(p, "error: no child survives its start: a listener gave up"));
     assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 1);
+}
+
+/* Rule G7: children that come through their start and die before their first job follow each other
+ * ever more slowly; when the cause is gone the pool works. */
+static void test_g7_crash_loop(void **state)
+{
+    pool *p = *state;
+    const int64_t began_ms = jobq__clock_mono_ms();
+    char path[300];
+    int64_t took_ms;
+
+    p->start_mode = "dies";
+    snprintf(path, sizeof(path), "%s.deadly", p->ledger);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    pool_start(p, "processes=1");
+    wait_until(pool_ledger(p, "died child") >= 6, 30);
+    took_ms = jobq__clock_mono_ms() - began_ms;
+    assert_true(took_ms >= 50 + 100 + 200 + 400 + 800);
+    assert_true(pool_said(p, "error: a child died before its first job: killed by signal 9"));
+    unlink(path);
+    pool_push(p, "note", 0, NULL);
+    wait_until(pool_ledger(p, "end note") == 1, 20);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 20), 0);
+    assert_true(pool_said(p, "Ran 1 jobs"));
 }
 
 /* Rule G1: over its memory before its first job is an error of the start. */
@@ -274,30 +378,37 @@ static void test_output_function_refused(void **state)
     jobq_conf_free(conf);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_set_up, pool_tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_job_once),
-        TEST(test_once),
-        TEST(test_once_waits_for_none),
-        TEST(test_max_jobs_exact),
-        TEST(test_max_time),
-        TEST(test_recycle),
-        TEST(test_recycle_time),
-        TEST(test_recycle_memory),
-        TEST(test_bodies),
-        TEST(test_last_try_behind_long_job),
-        TEST(test_no_child_survives),
-        TEST(test_retired_at_start),
-        TEST(test_memory_at_start),
-        TEST(test_stop_from_handler),
-        TEST(test_open_file_refused),
-        TEST(test_second_run),
-        TEST(test_output_descriptor),
-        TEST(test_output_function_refused),
+    static const store_test tests[] = {
+        STORE_TEST(test_every_job_once),
+        STORE_TEST(test_once),
+        STORE_TEST(test_once_waits_for_none),
+        STORE_TEST(test_max_jobs_exact),
+        STORE_TEST(test_max_time),
+        STORE_TEST(test_recycle),
+        STORE_TEST(test_g7_no_gap),
+        STORE_TEST(test_g1_recycle_exactly),
+        STORE_TEST(test_g1_recycle_idle),
+        STORE_TEST(test_recycle_time),
+        STORE_TEST(test_recycle_memory),
+        STORE_TEST(test_bodies),
+        STORE_TEST(test_last_try_behind_long_job),
+        STORE_TEST(test_stop_from_handler),
+        STORE_TEST(test_second_run),
     };
+    /* the store plays no part in these */
+    const struct CMUnitTest others[] = {
+        cmocka_unit_test_setup_teardown(test_open_file_refused, pool_set_up, pool_tear_down),
+        cmocka_unit_test_setup_teardown(test_output_descriptor, pool_set_up, pool_tear_down),
+        cmocka_unit_test_setup_teardown(test_output_function_refused, pool_set_up, pool_tear_down),
+        cmocka_unit_test_setup_teardown(test_no_child_survives, pool_set_up, pool_tear_down),
+        cmocka_unit_test_setup_teardown(test_retired_at_start, pool_set_up, pool_tear_down),
+        cmocka_unit_test_setup_teardown(test_memory_at_start, pool_set_up, pool_tear_down),
+        cmocka_unit_test_setup_teardown(test_g7_crash_loop, pool_set_up, pool_tear_down),
+    };
+    const int failed = stores_run_all("process/pool", tests, sizeof(tests) / sizeof(tests[0]),
+                                      pool_set_up, pool_tear_down);
 
-    return cmocka_run_group_tests_name("process/pool", tests, NULL, NULL);
+    return failed + cmocka_run_group_tests_name("process/pool", others, NULL, NULL);
 }

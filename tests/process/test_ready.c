@@ -2,6 +2,7 @@
  *
  * Alive is not ready (rule G5): the file of `ready_file` exists exactly while the worker is ready.
  */
+#include "harness/stores.h"
 #include "process/pool.h"
 
 #include <sys/inotify.h>
@@ -13,7 +14,7 @@ static int set_up(void **state)
     static pool p;
 
     pool_open(&p);
-    snprintf(file, sizeof(file), "%s.ready", p.db);
+    snprintf(file, sizeof(file), "%s.ready", p.ledger);
     *state = &p;
     return 0;
 }
@@ -145,14 +146,14 @@ static void test_refused(void **state)
     jobq_conf_free(conf);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_not_before_ready),  TEST(test_pool_file),     TEST(test_inline_file),
-        TEST(test_killed_dispatcher), TEST(test_killed_master), TEST(test_refused),
+    static const store_test tests[] = {
+        STORE_TEST(test_not_before_ready), STORE_TEST(test_pool_file),
+        STORE_TEST(test_inline_file),      STORE_TEST(test_killed_dispatcher),
+        STORE_TEST(test_killed_master),    STORE_TEST(test_refused),
     };
 
-    return cmocka_run_group_tests_name("process/ready", tests, NULL, NULL);
+    return stores_run_all("process/ready", tests, sizeof(tests) / sizeof(tests[0]), set_up,
+                          tear_down);
 }

@@ -351,6 +351,78 @@ static void test_k2_redis_says_no(void **state)
     }
 }
 
+/* What the last call must have said, and that it is an outage. */
+static void check_outage(int rc, const char *word)
+{
+    check_retryable(rc);
+    if (!strstr(jobq_error_message(jobq_error_last()), word))
+        fail_msg("no %s: %s", word, jobq_error_message(jobq_error_last()));
+}
+
+/* Rule K2: a replica without its master, for real. */
+static void test_k2_redis_masterdown(void **state)
+{
+    bench *b = *state;
+    jobq_counts c;
+
+    assert_int_equal(push(b->store, "a", "q"), 0);
+    store_admin(b->server, b->kind, "CONFIG SET replica-serve-stale-data no");
+    store_admin(b->server, b->kind, "REPLICAOF 127.0.0.1 1");
+    check_outage(jobq__store_counts(b->store, TEXT("q"), &c), "MASTERDOWN");
+    check_retryable(push(b->store, "b", "q"));
+    store_admin(b->server, b->kind, "REPLICAOF NO ONE");
+    assert_int_equal(push(b->store, "b", "q"), 0);
+    assert_int_equal(count_ready(b->store, "q"), 2);
+}
+
+static pid_t restart_aside(server *s)
+{
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        server_restart(s);
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+/* Rule K2: a server that has begun to read its data answers LOADING for a while, for real: a slow
+ * disk is played by Redis itself. */
+static void test_k2_redis_loading(void **state)
+{
+    server *slow = server_start_with(
+        "redis", false, "--key-load-delay 5000 --loading-process-events-interval-bytes 1024");
+    jobq__store *store =
+        open_store(store_option(server_dsn(slow), "read_timeout=5&connect_timeout=1"));
+    const int64_t deadline_ms = jobq__clock_mono_ms() + 30000;
+    bool refused = false;
+    pid_t pid;
+    int rc;
+
+    (void)state;
+    assert_ok(jobq__store_schema(store));
+    assert_int_equal(push(store, "a", "q"), 0);
+    store_admin(
+        slow, STORE_REDIS,
+        "EVAL \"for i = 1, 600 do redis.call('SET', 'foreign:' .. i, ('x'):rep(64)) end\" 0");
+    store_admin(slow, STORE_REDIS, "SAVE");
+    server_kill(slow);
+    pid = restart_aside(slow);
+    while ((rc = push(store, "b", "q")) < 0 && jobq__clock_mono_ms() < deadline_ms) {
+        check_retryable(rc);
+        refused = refused || strstr(jobq_error_message(jobq_error_last()), "LOADING") != NULL;
+    }
+    assert_int_equal(rc, 0);
+    if (!refused)
+        fail_msg("it never said LOADING");
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(count_ready(store, "q"), 2);
+    jobq__store_free(store);
+    server_remove(slow);
+}
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { MOST_RESIDENT_KB = 2000000 }; /* shadow memory needs all the address space there is */
 static void limit_memory(const struct rlimit *before, rlim_t bytes)
@@ -526,6 +598,8 @@ int main(void)
         STORE_TEST_WITHOUT(test_k3_out_of_memory, ONLY(STORE_REDIS)),
         STORE_TEST_WITHOUT(test_k2_locks_of_others, 1u << STORE_REDIS),
         STORE_TEST_WITHOUT(test_k2_redis_says_no, ONLY(STORE_REDIS)),
+        STORE_TEST_WITHOUT(test_k2_redis_masterdown, ONLY(STORE_REDIS)),
+        STORE_TEST_WITHOUT(test_k2_redis_loading, ONLY(STORE_REDIS)),
         STORE_TEST(test_strange_peers),
         STORE_TEST(test_j1_bad_dsns),
     };

@@ -2,6 +2,7 @@
  *
  * Signals (rules H1, H2, H3; cases B083, B085).
  */
+#include "harness/stores.h"
 #include "process/pool.h"
 
 #include <sys/wait.h>
@@ -160,6 +161,40 @@ static void test_pause_and_show(void **state)
     assert_int_equal(pool_wait(p, 20), 0);
 }
 
+/* Rule H2: USR1 says of every child what it runs, for how long and how long it may, and why nothing
+ * is taken; a pause gives back within a second what no child has begun. */
+static void test_h2_every_child(void **state)
+{
+    pool *p = *state;
+    int64_t paused_ms;
+    char line[300];
+
+    pool_push(p, "deaf", 5000, "timeout=0");
+    pool_push(p, "deaf", 5000, "timeout=30");
+    pool_start(p, "processes=3 prefetch=6");
+    wait_until(pool_ledger(p, "begin deaf") == 2, 20);
+    snprintf(line, sizeof(line), "child %d: runs deaf ", (int)pool_runner(p, "begin deaf"));
+    /* the third child may still be starting */
+    wait_until(
+        (pool_signal(p, SIGUSR1), pool_said(p, ": idle; 0 jobs so far") && pool_said(p, line)), 10);
+    assert_true(pool_said(p, " s, no limit; 0 jobs before"));
+    assert_true(pool_said(p, " s, limit 30.0 s; 0 jobs before"));
+    assert_true(pool_said(p, ": ready, 2 jobs in children, 0 jobs run"));
+    pool_push(p, "deaf", 5000, NULL);
+    wait_until(pool_ledger(p, "begin deaf") == 3, 20);
+    pool_push_many(p, "note", 0, NULL, 4);
+    pool_signal(p, SIGUSR2);
+    paused_ms = jobq__clock_mono_ms();
+    wait_until(pool_stat(p, JOBQ_STAT_READY) == 4 && pool_stat(p, JOBQ_STAT_RESERVED) == 3, 10);
+    assert_true(jobq__clock_mono_ms() - paused_ms < 3000);
+    /* the dispatcher hears of it a moment later */
+    wait_until((pool_signal(p, SIGUSR1), pool_said(p, ": paused by USR2, 3 jobs in children")), 10);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 20), 0);
+    assert_int_equal(pool_ledger(p, "end deaf"), 3);
+    assert_int_equal(pool_ledger(p, "begin note"), 0);
+}
+
 /* A worker started under nohup goes on without its terminal. */
 static void test_nohup(void **state)
 {
@@ -232,22 +267,26 @@ static void test_forked_by_handler(void **state)
     jobq__signals_restore();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_set_up, pool_tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    static const store_test tests[] = {
+        STORE_TEST(test_idle),
+        STORE_TEST(test_during_job),
+        STORE_TEST(test_prefetched_are_given_back),
+        STORE_TEST(test_twice),
+        STORE_TEST(test_drain),
+        STORE_TEST(test_everybody),
+        STORE_TEST(test_pause_and_show),
+        STORE_TEST(test_nohup),
+        STORE_TEST(test_h2_every_child),
+    };
+    /* the store plays no part in these */
+    const struct CMUnitTest others[] = {
         cmocka_unit_test(test_restored),
         cmocka_unit_test(test_forked_by_handler),
-        cmocka_unit_test(test_idle),
-        TEST(test_during_job),
-        TEST(test_prefetched_are_given_back),
-        TEST(test_twice),
-        TEST(test_drain),
-        TEST(test_everybody),
-        TEST(test_pause_and_show),
-        TEST(test_nohup),
     };
+    const int failed = stores_run_all("process/signals", tests, sizeof(tests) / sizeof(tests[0]),
+                                      pool_set_up, pool_tear_down);
 
-    return cmocka_run_group_tests_name("process/signals", tests, NULL, NULL);
+    return failed + cmocka_run_group_tests_name("process/signals", others, NULL, NULL);
 }

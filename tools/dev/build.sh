@@ -10,9 +10,11 @@ export PHPIZE=${PHPIZE:-$(command -v phpize8.2 || command -v phpize || echo phpi
 CONFIGURE_OPTIONS=(--enable-werror)
 PHP_ENVIRONMENT=()   # for the suites' PHP, NAME=VALUE
 EXTENSION_CFLAGS=${CFLAGS:-}
+export PYTHON=${PYTHON:-/usr/bin/python3}   # Debian's, which has the packages; another may come first on PATH
 
 library_path() { echo "$BUILD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; }
 php_extension() { echo "$BUILD/php-ext/modules/jobqueue.so"; }
+python_path() { echo "$BUILD/python-ext/lib${PYTHONPATH:+:$PYTHONPATH}"; }
 
 # One build at a time; the lock is held by descriptor 9 of the subshell alone.
 locked() (
@@ -79,12 +81,26 @@ make_extension() {
     die "failed: building the PHP extension (all of it: $log)"
 }
 
+make_python() {
+    local log=$BUILD/logs/python-ext.log
+    [ -d "$BUILD/python-ext/lib" ] || note "building the Python module"
+    CFLAGS=$EXTENSION_CFLAGS "$ROOT/tools/build-python-ext" "$BUILD" >"$log" 2>&1 </dev/null && return
+    tail -n 40 "$log" >&2
+    die "failed: building the Python module (all of it: $log)"
+}
+
 build_all() {
     build_library
     locked make_extension
+    locked make_python
 }
 
 # php_exec ARGUMENT...: becomes PHP with the built extension; the system's ini files stay in force
 php_exec() {
     LD_LIBRARY_PATH=$(library_path) exec "$PHP" -d "extension=$(php_extension)" "$@"
+}
+
+# python_exec ARGUMENT...: becomes Python with the built module
+python_exec() {
+    PYTHONPATH=$(python_path) LD_LIBRARY_PATH=$(library_path) exec "$PYTHON" "$@"
 }

@@ -15,7 +15,7 @@ function greet(string $ledger, Job $job, array $payload): void
     if ($payload['to'] === 'a flaky service' && $job->attempt === 1)
         throw new RuntimeException('the service did not answer');
     usleep(30_000);
-    printf("  process %d says hello to %s (attempt %d)\n", getmypid(), $payload['to'], $job->attempt);
+    printf("  PHP process %d says hello to %s (attempt %d)\n", getmypid(), $payload['to'], $job->attempt);
     file_put_contents($ledger, $job->id . "\n", FILE_APPEND);
 }
 

@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 
 c_files() {
-    find "$ROOT"/{libjobqueue,cli,tests,php-ext,examples,tools} -name '*.[ch]' ! -name '*_arginfo.h' ! -path '*/driver/redis/scripts.c' | sort
+    find "$ROOT"/{libjobqueue,cli,tests,php-ext,python-ext,examples,tools} -name '*.[ch]' ! -name '*_arginfo.h' ! -path '*/driver/redis/scripts.c' | sort
 }
 shell_files() {
     local file
@@ -12,7 +12,17 @@ shell_files() {
     done
 }
 
-format() { c_files | xargs clang-format -i; }
+python_files() { find "$ROOT"/{python-ext,examples,tests,tools} -name '*.py' -o -name '*.pyi' | grep -v /build/ | sort; }
+
+format() {
+    c_files | xargs clang-format -i
+    python_files | xargs black -q -l 100 -t py311
+}
+unformatted_python() { python_files | xargs black --check -l 100 -t py311; }
+python_types() {
+    cd "$ROOT/examples/python" &&
+        MYPYPATH=$ROOT/python-ext/src:. "$PYTHON" -m mypy --strict --cache-dir "$BUILD/mypy" -p jobqueue -p shop
+}
 unformatted() { c_files | xargs clang-format --dry-run -Werror; }
 
 # Comments are wrapped by hand: clang-format leaves them alone.
@@ -53,6 +63,8 @@ lint() {
     lint_step check-rules "$ROOT/tools/check-rules" --strict
     lint_step clang-format unformatted
     lint_step columns too_wide
+    lint_step black unformatted_python
+    lint_step mypy python_types
     lint_step shellcheck shellcheck -x -S warning $(shell_files)
     lint_step cppcheck cppcheck -q --enable=warning,portability --inline-suppr --error-exitcode=1 --std=c11 \
         --suppress=missingIncludeSystem -I"$ROOT/libjobqueue" -I"$ROOT/libjobqueue/include" \

@@ -39,9 +39,8 @@ servers_down() {
 check_servers() {
     local name
     for name; do
-        # shellcheck disable=SC2086 # a list of words
         [[ " $SERVERS " == *" $name "* ]] ||
-            die "unknown server \"$name\", the nearest is \"$(nearest "$name" $SERVERS)\""
+            die "unknown server \"$name\", there are: $SERVERS"
     done
 }
 

@@ -2,7 +2,7 @@
 # The suites of ./dev test. A suite is a function that prints TAP; its log stands in build/logs/SUITE.log.
 # shellcheck shell=bash
 
-SUITES=(tools unit contract process console fuzz install phpt examples readme)
+SUITES=(tools unit contract process console fuzz install package phpt python interop laravel examples readme)
 
 # ---- running ---------------------------------------------------------------------------------------
 
@@ -15,16 +15,30 @@ check() {
 
 # programs LIST: the cmocka programs of a list, from the repository root; one that dies is a failure of its own
 programs() {
-    local program out status
-    for program in $(words "$1"); do
-        echo "# program $program"
-        status=0
-        out=$(cd "$ROOT" && CMOCKA_MESSAGE_OUTPUT=TAP timeout 600 ${RUNNER:-} "$BUILD/$program" 2>&1 </dev/null) ||
-            status=$?
-        printf '%s\n' "$out"
-        [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" && continue
-        echo "not ok - $program ended with status $status"
+    local program
+    for program in $(words "$1"); do run_program "$program"; done
+}
+
+run_program() {
+    local program=$1 out status=0
+    echo "# program $program"
+    out=$(cd "$ROOT" && CMOCKA_MESSAGE_OUTPUT=TAP timeout 600 ${RUNNER:-} "$BUILD/$program" 2>&1 </dev/null) ||
+        status=$?
+    printf '%s\n' "$out"
+    [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $program ended with status $status"
+}
+
+# side_by_side LIST: the same in two lanes, for programs that wait more than they work
+side_by_side() {
+    local list lane i folder
+    folder=$(mktemp -d)
+    read -ra list <<<"$(words "$1")"
+    for lane in 0 1; do
+        for ((i = lane; i < ${#list[@]}; i += 2)); do run_program "${list[i]}"; done >"$folder/$lane" 2>&1 &
     done
+    wait
+    cat "$folder"/*
+    rm -rf "$folder"
 }
 
 # words VARIABLE: a list of sources.am
@@ -65,7 +79,7 @@ run_suites() {
     [ "${1:-}" != list ] || { printf '%s\n' "${SUITES[@]}"; return; }
     for suite in "${wanted[@]}"; do
         [[ " ${SUITES[*]} " == *" $suite "* ]] ||
-            die "unknown suite \"$suite\", the nearest is \"$(nearest "$suite" "${SUITES[@]}")\""
+            die "unknown suite \"$suite\", the nearest is \"$(nearest "$suite" "${SUITES[@]}")\" (./dev test list names all)"
     done
     mkdir -p "$BUILD/logs"
     build_all
@@ -89,7 +103,7 @@ run_suites() {
 
 suite_tools() {
     local tool
-    for tool in check-lists check-includes check-budgets check-arginfo; do
+    for tool in check-lists check-includes check-budgets check-arginfo check-version; do
         check "$tool" "$ROOT/tools/$tool"
     done
     for tool in gen-docs gen-man gen-completion gen-lua; do
@@ -105,7 +119,7 @@ suite_contract() {
     programs CONTRACT_TESTS
     for driver in $(built_drivers); do programs "${driver^^}_TESTS"; done
 }
-suite_process() { programs PROCESS_TESTS; }
+suite_process() { side_by_side PROCESS_TESTS; }
 
 suite_console() {
     local script
@@ -133,16 +147,77 @@ suite_install() {
     check "the soname is libjobqueue.so.0" test -e "$prefix/lib/libjobqueue.so.0"
 }
 
+# Made and installed as people do it.
+suite_package() {
+    local script
+    for script in "$ROOT"/tests/package/*.sh; do tap_script "$script"; done
+}
+
+# All tests once, then those that take a store of util.inc on each server store, side by side from copies.
 suite_phpt() {
-    local run_tests out=$BUILD/logs/run-tests.log status=0
+    local driver name pid pids=() failed=0
+    run_phpt "$ROOT/phpt" "$BUILD/logs/run-tests.log" || failed=1
+    for driver in $(built_drivers); do
+        name=${SERVER_OF[$driver]:-}
+        [ -n "$name" ] || continue
+        phpt_on "$name" >"$BUILD/logs/phpt-$name.tap" &
+        pids+=("$!:$name")
+    done
+    for pid in "${pids[@]}"; do
+        wait "${pid%%:*}" || failed=1
+        sed "s/^\\(not \\)\\?ok.*/& on ${pid#*:}/" "$BUILD/logs/phpt-${pid#*:}.tap"
+    done
+    return $failed
+}
+
+# phpt_on SERVER: the tests that say store() and open no file of SQLite's themselves
+phpt_on() {
+    local name=$1 copy=$BUILD/phpt/$1 test
+    rm -rf "$copy"
+    mkdir -p "$copy"
+    cp -r "$ROOT/phpt/_util" "$copy/"
+    while IFS= read -r test; do
+        mkdir -p "$copy/$(dirname "$test")"
+        cp "$ROOT/phpt/$test" "$copy/$test"
+    done < <(cd "$ROOT/phpt" && grep -l 'store(' -- */*.phpt | xargs grep -L 'new SQLite3')
+    JOBQUEUE_TEST_STORE=$name run_phpt "$copy" "$BUILD/logs/run-tests-$name.log"
+}
+
+# run_phpt FOLDER LOG
+run_phpt() {
+    local run_tests out=$2 status=0
     run_tests=$("$PHP_CONFIG" --prefix)/lib/php/$("$PHP_CONFIG" --phpapi)/build/run-tests.php
-    cd "$ROOT" || return
+    cd "$1" || return
     NO_INTERACTION=1 REPORT_EXIT_STATUS=1 TEST_PHP_EXECUTABLE=$(command -v "$PHP") TEST_TIMEOUT=120 \
         timeout 900 env "${PHP_ENVIRONMENT[@]}" "$PHP" "$run_tests" -q --offline --no-color --show-diff \
-        -d "extension=$(php_extension)" phpt >"$out" 2>&1 || status=$?
+        -d "extension=$(php_extension)" . >"$out" 2>&1 || status=$?
     phpt_to_tap <"$out"
     # 1 says that tests failed, and they say so themselves; without its summary the runner has not come to the end
     [ "$status" -le 1 ] && grep -q '^Tests passed' "$out"
+}
+
+# The framework comes from Packagist, once; without it there is nothing to run.
+suite_laravel() {
+    local folder=$BUILD/laravel
+    if [ ! -f "$folder/vendor/autoload.php" ]; then
+        mkdir -p "$folder"
+        cp "$ROOT/integrations/laravel/tests/composer.json" "$folder/"
+        COMPOSER_ALLOW_SUPERUSER=1 timeout 240 composer --working-dir="$folder" --no-interaction --no-progress --quiet install ||
+            { echo "ok - the suite of integrations/laravel # SKIP Composer cannot install the framework"; return; }
+    fi
+    LARAVEL_VENDOR=$folder/vendor tap_script "$ROOT/integrations/laravel/tests/run"
+}
+
+suite_python() { run_pytest "$ROOT/python-ext/tests"; }
+suite_interop() { run_pytest "$ROOT/tests/interop"; }
+
+# run_pytest FOLDER: it ends with 1 when tests failed, and they say so themselves
+run_pytest() {
+    local status=0
+    cd "$1" || return
+    JOBQUEUE_TAP=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(python_path) TEST_PHP_EXECUTABLE=$(command -v "$PHP") \
+        JOBQUEUE_EXTENSION=$(php_extension) timeout 900 "$PYTHON" -m pytest -q --tb=short -p no:cacheprovider . || status=$?
+    [ "$status" -le 1 ]
 }
 
 suite_examples() { tap_script "$ROOT/examples/run"; }
@@ -154,9 +229,12 @@ suite_readme() {
     trap "rm -rf '$folder'" EXIT
     sed -n '/^```php$/,/^```$/p' "$ROOT/README.md" | sed '/^```$/q' | sed '/^```/d' >"$folder/first.php"
     sed -n '/^```text$/,/^```$/p' "$ROOT/README.md" | sed '/^```$/q' | sed '/^```/d' >"$folder/expected"
+    sed -n '/^```python$/,/^```$/p' "$ROOT/README.md" | sed '/^```$/q' | sed '/^```/d' >"$folder/first.py"
     cd "$folder" || return
     check "the first program of README.md runs" readme_runs
     check "it prints what README.md says" readme_said_all
+    check "the Python program of README.md runs" readme_runs_python
+    check "it prints the same" readme_said_all
 }
 
 # ---- helpers of the suites -------------------------------------------------------------------------
@@ -164,7 +242,7 @@ suite_readme() {
 # tap_script SCRIPT: it prints TAP itself; ending badly without a failed line is a failure of its own
 tap_script() {
     local out status=0
-    out=$(cd "$ROOT" && TEST_PHP_EXECUTABLE=$(command -v "$PHP") JOBQUEUE_EXTENSION=$(php_extension) timeout 300 "$1" 2>&1) || status=$?
+    out=$(cd "$ROOT" && TEST_PHP_EXECUTABLE=$(command -v "$PHP") JOBQUEUE_EXTENSION=$(php_extension) JOBQUEUE_PYTHONPATH=$(python_path) timeout 300 "$1" 2>&1) || status=$?
     echo "# script $1"
     printf '%s\n' "$out"
     [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $1 ended with status $status"
@@ -172,6 +250,11 @@ tap_script() {
 
 readme_runs() {
     timeout 60 "$PHP" -d "extension=$(php_extension)" first.php >output 2>&1 || { cat output; return 1; }
+    cat output
+}
+
+readme_runs_python() {
+    PYTHONPATH=$(python_path) timeout 60 "$PYTHON" first.py >output 2>&1 || { cat output; return 1; }
     cat output
 }
 

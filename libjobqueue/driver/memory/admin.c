@@ -69,6 +69,7 @@ static int copy_job(const mem_job *job, jobq_batch *out, bool keys_only, int64_t
     r->priority = job->priority;
     r->reason = job->reason;
     r->taken_back = job->taken_back;
+    r->cancel = job->cancel;
     r->state = seen_state(job, now_ms);
     if (r->state == MEM_RESERVED) {
         r->reserved_until_ms = job->worker->alive_until_boot_ms + now_ms - jobq__clock_boot_ms();

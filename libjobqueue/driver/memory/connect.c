@@ -49,6 +49,7 @@ static void close_store(void *handle)
         store->workers->alive_until_boot_ms = 0;
         jobq__memory_leave(store, store->workers->id);
     }
+    jobq__memory_drop_pauses(store);
     while (store->queues) {
         mem_queue *queue = store->queues;
 
@@ -121,5 +122,8 @@ const jobq_driver jobq__memory_driver = {
     .counts = jobq__memory_counts,
     .queues = jobq__memory_queues,
     .mend = jobq__memory_mend,
+    .control = jobq__memory_control,
+    .cancel = jobq__memory_cancel,
+    .clear = jobq__memory_clear,
     .now = read_now,
 };

@@ -40,6 +40,16 @@ bool jobq__memory_keep_history(mem_job *job, jobq_slice entry)
     return true;
 }
 
+bool jobq__memory_keep_follow(mem_store *store, const jobq_push *follow)
+{
+    jobq_push item;
+
+    if (!follow)
+        return true;
+    item = *follow;
+    return jobq__memory_push(store, &item, 1) == 0;
+}
+
 static void put_counters(mem_job *job, const jobq_counters *counters)
 {
     int64_t deliveries = job->counters.deliveries;
@@ -55,6 +65,7 @@ static void settle_done(mem_store *store, mem_job *job, const jobq_settlement *s
         return;
     }
     job->state = MEM_DONE;
+    job->cancel = JOBQ_CANCEL_NONE;
     job->keep_until_ms = now_ms + s->keep_ms;
 }
 
@@ -62,8 +73,9 @@ static void settle_back(mem_job *job, const jobq_settlement *s, int64_t now_ms)
 {
     put_counters(job, &s->counters);
     job->taken_back = false;
-    job->available_at_ms = now_ms + (s->delay_ms > 0 ? s->delay_ms : 0);
-    job->state = s->delay_ms > 0 ? MEM_DELAYED : MEM_READY;
+    /* One that is to be cancelled is judged without delay. */
+    job->available_at_ms = now_ms + (s->delay_ms > 0 && !job->cancel ? s->delay_ms : 0);
+    job->state = s->delay_ms > 0 && !job->cancel ? MEM_DELAYED : MEM_READY;
 }
 
 static void settle_dead(mem_job *job, const jobq_settlement *s, int64_t now_ms)
@@ -71,6 +83,7 @@ static void settle_dead(mem_job *job, const jobq_settlement *s, int64_t now_ms)
     put_counters(job, &s->counters);
     job->taken_back = false;
     job->state = MEM_DEAD;
+    job->cancel = JOBQ_CANCEL_NONE;
     job->reason = s->reason;
     job->died_at_ms = now_ms;
 }
@@ -84,7 +97,8 @@ static int settle_one(mem_store *store, const mem_worker *worker, jobq_settlemen
     if (!job || job->state != MEM_RESERVED || job->worker != worker ||
         !jobq__token_equal(jobq__memory_token(job), s->token))
         return 0;
-    if (!keep_error(job, s->error) || !jobq__memory_keep_history(job, s->history))
+    if (!keep_error(job, s->error) || !jobq__memory_keep_history(job, s->history) ||
+        !jobq__memory_keep_follow(store, s->follow))
         return jobq__error_nomem();
     job->worker = NULL;
     if (s->op == JOBQ_OP_DONE)
@@ -146,6 +160,7 @@ static bool copy_out(const mem_job *job, jobq_batch *out)
     r->priority = job->priority;
     r->state = MEM_RESERVED;
     r->taken_back = job->taken_back;
+    r->cancel = job->cancel;
     return r->id.p && r->queue.p && r->name.p && r->body.p;
 }
 
@@ -221,6 +236,7 @@ int jobq__memory_exchange(void *handle, jobq_exchange *x)
     if (x->want > 0 && x->queue_count > 0)
         rc = reserve(store, x);
     x->now_ms = now_ms;
+    x->control = store->control;
     x->next_due_ms = jobq__memory_next_due(store, true, jobq__memory_worker(store, x->worker));
     return rc;
 }

@@ -126,6 +126,7 @@ int jobq__memory_renew(void *handle, jobq_renewal *r)
     worker->alive_until_boot_ms = jobq__clock_boot_ms() + r->lease_ms;
     r->now_ms = jobq__clock_wall_ms();
     r->held = count_held(store, worker);
+    r->control = store->control;
     if (taken)
         return jobq__refuse_lapsed("memory", r->worker);
     return 0;
@@ -159,6 +160,7 @@ int jobq__memory_held(void *handle, jobq_slice id, jobq_batch *out)
         r->token = jobq__memory_token(job);
         r->fence = job->fence;
         r->state = MEM_RESERVED;
+        r->cancel = job->cancel;
         if (!r->id.p || !r->queue.p)
             return jobq__error_nomem();
     }

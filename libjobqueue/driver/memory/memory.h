@@ -33,6 +33,7 @@ typedef struct mem_job {
     int64_t fence, enqueued_at_ms, base_at_ms, available_at_ms, died_at_ms, keep_until_ms;
     int32_t version;
     uint8_t priority, state, reason;
+    uint8_t cancel; /* JOBQ_CANCEL_*: asked for, not yet settled */
     bool taken_back;
     mem_worker *worker; /* state reserved */
     uint64_t nonce;     /* of the hand-out */
@@ -43,13 +44,21 @@ typedef struct mem_queue {
     jobq_slice name;
 } mem_queue;
 
+typedef struct mem_pause {
+    struct mem_pause *next;
+    jobq_slice queue; /* absent = all */
+    int64_t until_ms; /* 0 = until resumed */
+} mem_pause;
+
 typedef struct {
     mem_job *first, *last;
     mem_job *buckets[MEM_BUCKETS];
     mem_worker *workers;
     mem_queue *queues;
+    mem_pause *pauses;
     int64_t last_seq;
     uint64_t last_nonce;
+    int64_t generation, control;
 } mem_store;
 
 extern const jobq_driver jobq__memory_driver;
@@ -66,6 +75,7 @@ mem_job *jobq__memory_holder(const mem_store *store, jobq_slice queue, jobq_slic
 void jobq__memory_remove(mem_store *store, mem_job *job);
 /* exchange.c */
 int jobq__memory_exchange(void *handle, jobq_exchange *x);
+bool jobq__memory_keep_follow(mem_store *store, const jobq_push *follow); /* false: no memory */
 /* lease.c */
 int jobq__memory_renew(void *handle, jobq_renewal *r);
 int jobq__memory_leave(void *handle, jobq_slice worker);
@@ -83,6 +93,11 @@ int jobq__memory_list(void *handle, jobq_listing *l);
 int jobq__memory_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__memory_queues(void *handle, jobq_batch *out);
 int jobq__memory_mend(void *handle, jobq_mending *m);
+/* control.c */
+int jobq__memory_control(void *handle, jobq_control *c);
+int jobq__memory_cancel(void *handle, jobq_cancelling *c);
+int jobq__memory_clear(void *handle, jobq_clearing *c);
+void jobq__memory_drop_pauses(mem_store *store);
 /* wait.c */
 int jobq__memory_wait(void *handle, const jobq_wait *w);
 

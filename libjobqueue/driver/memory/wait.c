@@ -25,6 +25,8 @@ int jobq__memory_wait(void *handle, const jobq_wait *w)
 
     if (has_ready(store, w) || (due > 0 && left <= 0))
         return JOBQ_WAIT_JOBS;
+    if (w->control && *w->control != store->control)
+        return JOBQ_WAIT_CONTROL;
     rc = jobq__fd_wait(w->wake_fd, due_first ? left : w->timeout_ms);
     if (rc < 0)
         return jobq__refuse_wait("memory");

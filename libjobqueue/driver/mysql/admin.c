@@ -41,10 +41,10 @@
 #define KEY_HELD                                        \
     "SELECT 1 FROM jobqueue_job d JOIN jobqueue_job h " \
     "ON h.queue=d.queue AND h.unique_key=d.unique_key AND h.holds=1 WHERE d.seq=?1"
-#define RETRY                                                                            \
-    "UPDATE jobqueue_job SET place=0, due=NULL, holds=IF(unique_key IS NULL, NULL, 1), " \
-    "reason=0, died_at=NULL, taken=0, deliveries=0, failures=0, crashes=0, releases=0, " \
-    "losses=0, exceptions=0, parks=0, parked_since=0, base_at=" NOW_MS ", "              \
+#define RETRY                                                                                      \
+    "UPDATE jobqueue_job SET place=0, due=NULL, holds=IF(unique_key IS NULL, NULL, 1), "           \
+    "reason=0, died_at=NULL, taken=0, cancel=0, deliveries=0, failures=0, crashes=0, releases=0, " \
+    "losses=0, exceptions=0, parks=0, parked_since=0, base_at=" NOW_MS ", "                        \
     "available_at=base_at WHERE seq=?1"
 #define FORGET "DELETE FROM jobqueue_job WHERE seq=?1"
 

@@ -25,9 +25,11 @@ void jobq__mysql_disconnect(mysql_store *store)
     store->db = NULL;
     store->queue_count = 0;
     jobq__mysql_reset_hints(store);
-    store->started_at_ms = 0;
+    store->claimed = 0;
     store->schema_version = -1;
     store->in_transaction = false;
+    jobq__mysql_note_lost(store);
+    store->started_at_ms = 0;
     if (!db) {
         jobq__mysql_forget_statements(store);
         return;
@@ -49,15 +51,15 @@ static int64_t lock_wait_s(const mysql_store *store)
 /* What the server's configuration may have set otherwise. */
 static int set_session(mysql_store *store)
 {
-    const bool mariadb = strstr(mysql_get_server_info(store->db), "MariaDB") != NULL;
     char sql[400];
 
+    store->compound = strstr(mysql_get_server_info(store->db), "MariaDB") != NULL;
     snprintf(sql, sizeof(sql),
              "SET SESSION %s='READ-COMMITTED', "
              "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone='+00:00', "
              "autocommit=1, completion_type=0, sql_safe_updates=0, sql_select_limit=DEFAULT, "
              "innodb_lock_wait_timeout=%d",
-             mariadb ? "tx_isolation" : "transaction_isolation", (int)lock_wait_s(store));
+             store->compound ? "tx_isolation" : "transaction_isolation", (int)lock_wait_s(store));
     return jobq__mysql_query(store, sql);
 }
 
@@ -95,7 +97,8 @@ static int make_connection(mysql_store *store)
     }
     store->db = db;
     rc = set_session(store);
-    return rc ? rc : jobq__mysql_read_facts(store);
+    rc = rc ? rc : jobq__mysql_read_facts(store);
+    return rc ? rc : jobq__mysql_end_lost(store);
 }
 
 /* ---- the frame of an operation --------------------------------------------------------------- */
@@ -242,5 +245,8 @@ const jobq_driver jobq__mysql_driver = {
     .counts = jobq__mysql_counts,
     .queues = jobq__mysql_queues,
     .mend = jobq__mysql_mend,
+    .control = jobq__mysql_control,
+    .cancel = jobq__mysql_cancel,
+    .clear = jobq__mysql_clear,
     .now = jobq__mysql_now,
 };

@@ -144,6 +144,24 @@ static int say_timeout(const mysql_store *store)
                                   (long long)store->config->read_timeout_ms);
 }
 
+static int say_lost(unsigned int number, const char *text)
+{
+    return jobq__error_set_driver(JOBQ_EUNKNOWN, 0, "mysql", number,
+                                  "mysql: the answer was lost (%s): it may have been stored or not",
+                                  text);
+}
+
+int jobq__mysql_say_lost(mysql_store *store)
+{
+    struct jobq_error saved;
+
+    if (!store->in_doubt || !store->doubtful)
+        return jobq__error_code();
+    jobq__error_save(&saved);
+    store->suspect = true;
+    return say_lost((unsigned int)jobq_error_native(&saved), jobq_error_message(&saved));
+}
+
 int jobq__mysql_fail(mysql_store *store, unsigned int number, const char *text)
 {
     meaning m = look_up(number, text);
@@ -153,10 +171,7 @@ int jobq__mysql_fail(mysql_store *store, unsigned int number, const char *text)
     if (store->timed_out)
         return say_timeout(store);
     if ((m.effect & LOST) && store->in_doubt && store->doubtful)
-        return jobq__error_set_driver(JOBQ_EUNKNOWN, 0, "mysql", number,
-                                      "mysql: the answer was lost (%s): it may have been stored "
-                                      "or not",
-                                      text);
+        return say_lost(number, text);
     return jobq__error_set_driver(m.code, m.flags, "mysql", number, "mysql: %s%s%s (%u)", text,
                                   m.hint ? ": " : "", m.hint ? m.hint : "", number);
 }

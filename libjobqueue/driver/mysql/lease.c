@@ -15,9 +15,10 @@
     "INSERT INTO jobqueue_worker(id, alive_until, lease, running, host, pid, queues, names, " \
     "processes, started_at) VALUES(?1, " NOW_MS "+?2, ?2, ?3, ?5, ?6, ?7, ?8, ?9, " NOW_MS ")"
 #define GET "SELECT taken FROM jobqueue_worker WHERE id=?1 FOR UPDATE"
-#define COUNT_HELD                                             \
-    "SELECT " NOW_MS ", (SELECT COUNT(*) FROM jobqueue_job j " \
-    "WHERE j.place=(SELECT worker FROM jobqueue_worker WHERE id=?1))"
+#define COUNT_HELD                                                      \
+    "SELECT " NOW_MS ", (SELECT COUNT(*) FROM jobqueue_job j "          \
+    "WHERE j.place=(SELECT worker FROM jobqueue_worker WHERE id=?1)), " \
+    "(SELECT control FROM jobqueue_control WHERE one=1)"
 #define REVIVE "UPDATE jobqueue_worker SET alive_until=" NOW_MS "+?2, lease=?2 WHERE worker=?1"
 #define ADD_BARE                                                       \
     "INSERT INTO jobqueue_worker(id, alive_until, lease, started_at) " \
@@ -25,8 +26,8 @@
 #define LEAVE                                      \
     "DELETE FROM jobqueue_worker WHERE id=?1 AND " \
     "NOT EXISTS(SELECT 1 FROM jobqueue_job j WHERE j.place=jobqueue_worker.worker)"
-#define HELD                                                                \
-    "SELECT j.id, j.queue, j.seq, j.fence, j.nonce FROM jobqueue_worker w " \
+#define HELD                                                                          \
+    "SELECT j.id, j.queue, j.seq, j.fence, j.nonce, j.cancel FROM jobqueue_worker w " \
     "JOIN jobqueue_job j ON j.place=w.worker WHERE w.id=?1 ORDER BY j.seq"
 #define WORKERS                                                                                 \
     "SELECT w.id, w.host, w.queues, w.names, w.pid, w.processes, w.started_at, w.alive_until, " \
@@ -87,6 +88,7 @@ static int read_held_count(mysql_store *store, jobq_renewal *r)
     if (rc == 0 && jobq__mysql_next(rows)) {
         r->now_ms = jobq__mysql_number(rows, 0);
         r->held = jobq__mysql_number(rows, 1);
+        r->control = jobq__mysql_number(rows, 2);
     }
     jobq__mysql_end(rows);
     return rc;
@@ -161,6 +163,7 @@ static int read_held(mysql_statement *rows, jobq_batch *out)
             return jobq__error_nomem();
         r->fence = jobq__mysql_number(rows, 3);
         r->state = 2;
+        r->cancel = (uint8_t)jobq__mysql_number(rows, 5);
         r->token.word[0] = (uint64_t)jobq__mysql_number(rows, 2);
         r->token.word[1] = (uint64_t)r->fence;
         r->token.word[2] = (uint64_t)jobq__mysql_number(rows, 4);

@@ -13,7 +13,7 @@
 #define SHOWN                                                                            \
     "j.seq, j.queue, j.id, j.name, j.unique_key, j.version, j.ranking, j.available_at, " \
     "j.died_at, j.reason, j.taken, " SEEN_AS ", "                                        \
-    "IFNULL(" LAPSE_OF_W ">" NOW_MS ", 0), " LAPSE_OF_W ", w.id, " COUNTER_COLUMNS
+    "IFNULL(" LAPSE_OF_W ">" NOW_MS ", 0), " LAPSE_OF_W ", w.id, j.cancel, " COUNTER_COLUMNS
 #define TEXTS ", j.header, j.body, j.error, j.history "
 #define NO_TEXTS ", NULL, NULL, NULL, NULL "
 #define JOINED "LEFT JOIN jobqueue_worker w ON w.worker=j.place "
@@ -34,8 +34,9 @@ enum {
     ALIVE,
     LAPSE,
     WORKER,
+    CANCEL,
     COUNTERS,
-    HEADER = 26,
+    HEADER = 27,
     BODY,
     ERROR,
     HISTORY,
@@ -103,6 +104,7 @@ static void read_numbers(const mysql_statement *rows, jobq_record *r)
     r->died_at_ms = jobq__mysql_number(rows, DIED_AT);
     r->reason = (uint8_t)jobq__mysql_number(rows, REASON);
     r->taken_back = jobq__mysql_number(rows, TAKEN) != 0;
+    r->cancel = (uint8_t)jobq__mysql_number(rows, CANCEL);
     jobq__mysql_read_counters(rows, COUNTERS, r);
 }
 

@@ -40,8 +40,13 @@ enum { AGAIN_MS = 50 }; /* when all that is due is locked */
     "UPDATE jobqueue_job SET place=1, taken=1, nonce=0, losses=0, crashes=crashes+1, " \
     "history=IF(?2, ?3, history) WHERE seq=?1"
 #define MARK_TAKEN "UPDATE jobqueue_worker SET taken=1 WHERE worker=?1"
-#define SWEEP                                                                     \
-    "DELETE FROM jobqueue_worker WHERE alive_until+" FORGET_MS "<" NOW_MS " AND " \
+/* Locked first, looked at by a statement of its own: an exchange that stood still for long in its
+ * middle keeps its record, and what it holds by then is seen. */
+#define OLD "FROM jobqueue_worker WHERE alive_until+" FORGET_MS "<?1 "
+#define ANY_OLD "SELECT worker " OLD "LIMIT 1"
+#define SWEEP_OLD "SELECT worker " OLD "LIMIT ?2 FOR UPDATE SKIP LOCKED"
+#define SWEEP                                                \
+    "DELETE FROM jobqueue_worker WHERE worker IN ({?}) AND " \
     "NOT EXISTS(SELECT 1 FROM jobqueue_job j WHERE j.place=jobqueue_worker.worker)"
 
 typedef struct {
@@ -253,22 +258,33 @@ static int judge_worker(mysql_store *store, const maintaining *work, const mysql
     return rc;
 }
 
+/* Records are not among what is handled. */
+static int sweep(mysql_store *store, const maintaining *work)
+{
+    const mysql_arg now = number_arg(work->m->now_ms);
+    const size_t before = work->m->handled;
+    int64_t ignored;
+    bool found = false;
+    int rc = jobq__mysql_ask(store, ANY_OLD, &now, &found, &ignored);
+
+    if (rc == 0 && found)
+        rc = step_alone(store, work, SWEEP_OLD, SWEEP);
+    work->m->handled = before;
+    return rc;
+}
+
 static int judge_workers(mysql_store *store, const maintaining *work)
 {
     mysql_arg args[2] = {number_arg(store->started_at_ms), number_arg(0)};
     bool found = true;
     int rc = 0;
-    int64_t swept;
 
     while (rc == 0 && found && room_of(work->m) > 0) {
         rc = jobq__mysql_ask(store, EXPIRED, args, &found, &args[1].number);
         if (rc == 0 && found)
             rc = judge_worker(store, work, args);
     }
-    if (rc < 0)
-        return rc;
-    swept = jobq__mysql_run(store, SWEEP, NULL);
-    return swept < 0 ? (int)swept : 0;
+    return rc ? rc : sweep(store, work);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

@@ -32,6 +32,10 @@ enum { MYSQL_MAX_BATCH = 1024 };
 
 #define DUE_DONE "2305843009213693952" /* 2^61 */
 #define DUE_DEAD "4611686018427387904" /* 2^62: due = died_at - that */
+/* What is set of a job that dies; `reason` is an argument. */
+#define DIES(reason)                                                                             \
+    "place=4, holds=NULL, taken=0, cancel=0, reason=" reason ", died_at=" NOW_MS ", due=" NOW_MS \
+    "-" DUE_DEAD
 /* The server's clock in milliseconds, whatever the session's time zone is. */
 #define NOW_MS "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)"
 /* When what worker w holds may be taken: not before one lease after the server's own start, which
@@ -71,7 +75,7 @@ typedef struct mysql_statement mysql_statement;
 enum { QUEUES_CACHED = 32 };
 typedef struct {
     size_t n;
-    char name[128];
+    char name[129]; /* with the mark of a hidden one */
 } mysql_queue;
 
 /* How far the front of a queue's line has been taken. What is taken leaves its entry in the index
@@ -96,10 +100,20 @@ typedef struct {
     int64_t max_packet;
     int64_t started_at_ms; /* the server, by its clock; 0 = not asked yet */
     int64_t gap_ms;        /* of polling: grows while nothing happens */
-    int schema_version;    /* -1: not read yet */
-    bool timed_out;        /* the deadline passed in the middle of a conversation */
-    bool suspect;          /* drop the connection when the call ends */
-    bool transient;        /* the last failure goes away by doing it again: deadlock, lock wait */
+    int64_t lively_us;     /* the last exchange that settled or took something */
+    struct {
+        int64_t at_us; /* 0 = it did not, or something may be ready */
+        uint64_t queues;
+        int64_t due_in_ms, control;
+    } found_empty;      /* the last exchange found nothing ready */
+    int schema_version; /* -1: not read yet */
+    int64_t session;    /* the server's number of the connection, 0 = not known */
+    struct {
+        int64_t session, server_at_ms; /* 0 = none; when the server had started */
+    } lost;         /* a connection that was given up: what was said on it may still be done */
+    bool timed_out; /* the deadline passed in the middle of a conversation */
+    bool suspect;   /* drop the connection when the call ends */
+    bool transient; /* the last failure goes away by doing it again: deadlock, lock wait */
     bool in_transaction;
     bool in_doubt;  /* if the connection breaks now, the write may have happened */
     bool doubtful;  /* the operation says JOBQ_EUNKNOWN then */
@@ -108,6 +122,8 @@ typedef struct {
     size_t queue_count;
     mysql_hint hints[HINTS];
     size_t next_hint;
+    size_t claimed; /* by the last reservation */
+    bool compound;  /* the server takes compound statements: MariaDB */
 } mysql_store;
 
 extern const jobq_driver jobq__mysql_driver;
@@ -143,6 +159,10 @@ int jobq__mysql_check_server(const char *version);
 /* When the server started, by its clock; asked once per connection. */
 int jobq__mysql_started_at(mysql_store *store, int64_t *at_ms_out);
 int jobq__mysql_now(void *handle, int64_t *now_ms_out);
+/* A connection that is dropped in the middle of something is remembered, and ended on the server
+ * before anything is said on the next one: behind it nothing happens any more. */
+void jobq__mysql_note_lost(mysql_store *store);
+int jobq__mysql_end_lost(mysql_store *store);
 
 /* ---- wire.c: calls of the client library that end by the deadline ---------------------------- */
 
@@ -153,6 +173,8 @@ int jobq__mysql_query_numbers(mysql_store *store, const char *sql, int64_t *to, 
 int jobq__mysql_wire_prepare(mysql_store *store, MYSQL_STMT *stmt, const char *sql, size_t n);
 int jobq__mysql_wire_execute(mysql_store *store, MYSQL_STMT *stmt);
 int jobq__mysql_wire_store(mysql_store *store, MYSQL_STMT *stmt);
+/* 1: there is one more result, 0: that was all. */
+int jobq__mysql_wire_next(mysql_store *store, MYSQL_STMT *stmt);
 /* False: the other side has closed it, or said something nobody asked for. */
 bool jobq__mysql_is_quiet(const mysql_store *store);
 
@@ -160,18 +182,29 @@ bool jobq__mysql_is_quiet(const mysql_store *store);
 
 /* Words a failure by the library's number and text, and notes what it means for the connection. */
 int jobq__mysql_fail(mysql_store *store, unsigned int number, const char *text);
-enum { MYSQL_DUPLICATE = 1062, MYSQL_NO_TABLE = 1146, MYSQL_LOCK_WAIT = 1205 };
+/* The last failure struck where nobody can know whether what was to be written was. */
+int jobq__mysql_say_lost(mysql_store *store);
+enum {
+    MYSQL_DUPLICATE_COLUMN = 1060,
+    MYSQL_DUPLICATE = 1062,
+    MYSQL_PARSE_ERROR = 1064,
+    MYSQL_NO_TABLE = 1146,
+    MYSQL_LOCK_WAIT = 1205,
+    MYSQL_NOT_PREPARED = 1295 /* a statement that cannot be */
+};
 
-/* ---- statement.c ----------------------------------------------------------------------------- */
+/* ---- statement.c, rows.c --------------------------------------------------------------------- */
 
-/* Prepared once per connection. In the text ?1 ... ?9 ?a ... are arguments; what stands in braces
- * is repeated `copies` times with commas between, its ? are taken from the lists in order (a list
- * that is too short goes on with its last argument). Texts are static. */
+/* Prepared once per connection. In the text ?1 ... ?9 ?a ... ?f are arguments; what stands in
+ * braces is repeated `copies` times with commas between, its ? are taken from the lists in order (a
+ * list that is too short goes on with its last argument); what stands between backticks is repeated
+ * `blocks` times, its bare ? are taken from the last list. Texts are static. */
+enum { MYSQL_BLOCKS = 3, MYSQL_LISTS };
 typedef struct {
     const char *sql;
     const mysql_arg *args;
-    mysql_list list[2];
-    size_t copies;
+    mysql_list list[MYSQL_LISTS];
+    size_t copies, blocks;
 } mysql_call;
 
 /* Rows changed (found), or an error. */
@@ -190,6 +223,11 @@ int jobq__mysql_select(mysql_store *store, const char *sql, const mysql_arg *arg
                        mysql_statement **rows_out);
 int jobq__mysql_select_list(mysql_store *store, const char *sql, const mysql_arg *args,
                             mysql_list list, mysql_statement **rows_out);
+/* Of one that answers with several results: 1 the first one's rows are here, 0 there are none. */
+int jobq__mysql_select_many(mysql_store *store, const mysql_call *call, mysql_statement **rows_out);
+/* 1: those of the next one, 0: that was the last. */
+int jobq__mysql_more(mysql_store *store, mysql_statement *rows);
+unsigned int jobq__mysql_columns(const mysql_statement *rows);
 bool jobq__mysql_next(mysql_statement *rows);
 void jobq__mysql_end(mysql_statement *rows);
 int64_t jobq__mysql_number(const mysql_statement *rows, unsigned int column); /* NULL: 0 */
@@ -218,7 +256,7 @@ void jobq__mysql_roll_back(mysql_store *store);
 /* ---- schema.c -------------------------------------------------------------------------------- */
 
 int jobq__mysql_schema(void *handle);
-/* What is asked of a new connection: the largest packet, the schema's version. */
+/* What is asked of a new connection: the largest packet, its number, the schema's version. */
 int jobq__mysql_read_facts(mysql_store *store);
 int jobq__mysql_check_schema(mysql_store *store); /* refuses a version that is not ours */
 
@@ -232,26 +270,37 @@ typedef struct {
     bool any_ready;     /* in the queues asked for */
     int64_t next_due;   /* of jobs, 0 = none */
     int64_t next_lapse; /* of other workers that hold something, 0 = none */
+    int64_t control;
+    bool looked; /* any_ready was asked for */
 } mysql_state;
 int jobq__mysql_read_state(mysql_store *store, jobq_slice worker, const jobq_slice *queues,
                            size_t queue_count, mysql_state *out);
 /* 1: a job of these queues is ready; *due_in_out = until the next delayed one is due, ms, -1 =
  * none. */
 int jobq__mysql_look(mysql_store *store, const jobq_slice *queues, size_t queue_count,
-                     int64_t *due_in_out);
-/* Makes sure that the name stands in jobqueue_queue. It is said by who takes a job: until then the
- * job itself is there to show its queue, and a push stays one statement. */
+                     int64_t *due_in_out, int64_t *control_out);
+/* Makes sure that the name stands in jobqueue_queue (a hidden one's need not). It is said by who
+ * takes a job: until then the job itself is there to show its queue, and a push stays one
+ * statement. */
+bool jobq__mysql_is_known(const mysql_store *store, jobq_slice name);
 int jobq__mysql_know_queue(mysql_store *store, jobq_slice name);
 
 /* ---- the operations -------------------------------------------------------------------------- */
 
 int jobq__mysql_push(void *handle, jobq_push *items, size_t n);
+/* In a transaction that ends a job; NULL: nothing follows it. */
+int jobq__mysql_push_follow(mysql_store *store, const jobq_push *follow);
 int jobq__mysql_exchange(void *handle, jobq_exchange *x);
 /* settle.c. MYSQL_MISMATCH: some token is not current: roll back and do it carefully. */
-enum { MYSQL_MISMATCH = 1 };
+enum { MYSQL_MISMATCH = 1, MYSQL_DECLINED };
 int jobq__mysql_settle(mysql_store *store, jobq_exchange *x, int64_t worker, bool careful);
 /* A job's history with one entry more and at most JOBQ__HISTORY_MAX; false: no memory. */
 bool jobq__mysql_add_history(jobq_slice history, jobq_slice entry, jobq__buf *out);
+enum { MYSQL_COMPACT = 16 }; /* so many jobs settled, and taken, at most */
+/* compact.c. MYSQL_MISMATCH as above, MYSQL_DECLINED: nothing was done; both: statement by
+ * statement. It takes less than is wanted if that is much: `claimed` says how many. */
+bool jobq__mysql_is_compact(const mysql_store *store, const jobq_exchange *x);
+int jobq__mysql_compact(mysql_store *store, jobq_exchange *x, mysql_state *state);
 int jobq__mysql_renew(void *handle, jobq_renewal *r);
 int jobq__mysql_leave(void *handle, jobq_slice worker);
 int jobq__mysql_held(void *handle, jobq_slice worker, jobq_batch *out);
@@ -267,10 +316,15 @@ int jobq__mysql_maintain(void *handle, jobq_maintenance *m);
 int jobq__mysql_wait(void *handle, const jobq_wait *w);
 /* wait.c: after a claim: was something passed by? `state` is what was known before it. */
 int jobq__mysql_weigh(mysql_store *store, jobq_exchange *x, bool got, const mysql_state *state);
+/* Ends every exchange: a wait that follows at once need not ask what it has just said. */
+void jobq__mysql_note_exchange(mysql_store *store, const jobq_exchange *x, int rc, bool lively);
 int jobq__mysql_find(void *handle, jobq_slice id, jobq_batch *out);
 int jobq__mysql_list(void *handle, jobq_listing *l);
 int jobq__mysql_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__mysql_queues(void *handle, jobq_batch *out);
 int jobq__mysql_mend(void *handle, jobq_mending *m);
+int jobq__mysql_control(void *handle, jobq_control *c);
+int jobq__mysql_cancel(void *handle, jobq_cancelling *c);
+int jobq__mysql_clear(void *handle, jobq_clearing *c);
 
 #endif

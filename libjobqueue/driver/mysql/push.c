@@ -211,6 +211,21 @@ static int push_all(mysql_store *store, void *payload)
     return rc;
 }
 
+int jobq__mysql_push_follow(mysql_store *store, const jobq_push *follow)
+{
+    jobq_push item;
+    pushing p = {&item, 1};
+    int rc;
+
+    if (!follow)
+        return 0;
+    item = *follow;
+    rc = push_all(store, &p);
+    if (rc == 0)
+        jobq__error_clear(); /* one that is there already is not stored again */
+    return rc;
+}
+
 int jobq__mysql_push(void *handle, jobq_push *items, size_t n)
 {
     pushing p = {items, n};

@@ -16,6 +16,30 @@
 #define TIME "CAST('1970-01-01' AS DATETIME(3)) + INTERVAL "
 #define MS " * 1000 MICROSECOND "
 
+/* For people (rule N6). Times are UTC. A JSON body is shown as text, a msgpack body in hex;
+ * `jobqueue show` decodes both. */
+#define VIEW                                                                                   \
+    "CREATE OR REPLACE SQL SECURITY INVOKER VIEW jobqueue_jobs AS"                             \
+    " SELECT CONVERT(j.id" TEXT "AS id,"                                                       \
+    " CONVERT(j.queue" TEXT "AS queue,"                                                        \
+    " CONVERT(j.name" TEXT "AS name,"                                                          \
+    " CASE WHEN j.place >= 16 THEN 'reserved'"                                                 \
+    "  WHEN j.place = 4 THEN 'dead'"                                                           \
+    "  WHEN j.place = 3 THEN 'done'"                                                           \
+    "  WHEN j.place = 2 AND j.available_at > " NOW_MS " THEN 'delayed'"                        \
+    "  ELSE 'ready' END AS state,"                                                             \
+    " CONVERT(w.id" TEXT "AS reserved_by, 9 - j.ranking AS priority, j.version,"               \
+    " j.failures + j.crashes + 1 AS attempt, j.deliveries, j.failures, j.crashes, j.releases," \
+    " j.losses, j.fence,"                                                                      \
+    " " TIME "j.enqueued_at" MS "AS enqueued_at,"                                              \
+    " " TIME "j.available_at" MS "AS available_at,"                                            \
+    " " TIME "j.died_at" MS "AS died_at,"                                                      \
+    " CASE" JOBQ__SQL_REASONS "  ELSE CAST(j.reason AS CHAR) END AS reason,"                   \
+    " CONVERT(j.unique_key" TEXT "AS unique_key,"                                              \
+    " CASE WHEN HEX(SUBSTRING(j.header, 2, 1)) = '6A' THEN CONVERT(j.body" TEXT                \
+    "  ELSE HEX(j.body) END AS payload"                                                        \
+    " FROM jobqueue_job j LEFT JOIN jobqueue_worker w ON w.worker = j.place"
+
 static const char *const version_1[] = {
     "CREATE TABLE IF NOT EXISTS jobqueue_schema("
     " one TINYINT NOT NULL PRIMARY KEY,"
@@ -82,42 +106,46 @@ static const char *const version_1[] = {
     ") ENGINE=InnoDB ROW_FORMAT=DYNAMIC AUTO_INCREMENT=16 DEFAULT CHARSET=utf8mb4"
     " COLLATE=utf8mb4_bin",
 
-    /* For people (rule N6). Times are UTC. A JSON body is shown as text, a msgpack body in hex;
-     * `jobqueue show` decodes both. */
-    "CREATE OR REPLACE SQL SECURITY INVOKER VIEW jobqueue_jobs AS"
-    " SELECT CONVERT(j.id" TEXT "AS id,"
-    " CONVERT(j.queue" TEXT "AS queue,"
-    " CONVERT(j.name" TEXT "AS name,"
-    " CASE WHEN j.place >= 16 THEN 'reserved'"
-    "  WHEN j.place = 4 THEN 'dead'"
-    "  WHEN j.place = 3 THEN 'done'"
-    "  WHEN j.place = 2 AND j.available_at > " NOW_MS " THEN 'delayed'"
-    "  ELSE 'ready' END AS state,"
-    " CONVERT(w.id" TEXT "AS reserved_by, 9 - j.ranking AS priority, j.version,"
-    " j.failures + j.crashes + 1 AS attempt, j.deliveries, j.failures, j.crashes, j.releases,"
-    " j.losses, j.fence,"
-    " " TIME "j.enqueued_at" MS "AS enqueued_at,"
-    " " TIME "j.available_at" MS "AS available_at,"
-    " " TIME "j.died_at" MS "AS died_at,"
-    " CASE" JOBQ__SQL_REASONS "  ELSE CAST(j.reason AS CHAR) END AS reason,"
-    " CONVERT(j.unique_key" TEXT "AS unique_key,"
-    " CASE WHEN HEX(SUBSTRING(j.header, 2, 1)) = '6A' THEN CONVERT(j.body" TEXT
-    "  ELSE HEX(j.body) END AS payload"
-    " FROM jobqueue_job j LEFT JOIN jobqueue_worker w ON w.worker = j.place",
+    VIEW,
+};
+
+/* ---- version 2: what people ask of workers, jobs that follow others -------------------------- */
+
+static const char *const version_2[] = {
+    /* JOBQ_CANCEL_*. At once, which together with the following it would not be. */
+    "ALTER TABLE jobqueue_job ADD COLUMN cancel TINYINT NOT NULL DEFAULT 0",
+
+    /* A hidden queue's name is one byte longer. */
+    "ALTER TABLE jobqueue_job MODIFY queue VARBINARY(129) NOT NULL",
+
+    "CREATE TABLE IF NOT EXISTS jobqueue_control("
+    " one TINYINT NOT NULL PRIMARY KEY,"
+    " control BIGINT NOT NULL DEFAULT 0,"
+    " generation BIGINT NOT NULL DEFAULT 0" TABLE,
+
+    "INSERT IGNORE INTO jobqueue_control(one) VALUES(1)",
+
+    /* An empty name stands for all queues. until_at: 0 = until resumed. */
+    "CREATE TABLE IF NOT EXISTS jobqueue_pause("
+    " queue VARBINARY(128) NOT NULL PRIMARY KEY,"
+    " until_at BIGINT NOT NULL" TABLE,
+
+    VIEW " WHERE LEFT(j.queue, 1) <> X'01'",
 };
 
 /* migrations[i] leads from version i to i + 1. */
 static const struct {
     const char *const *steps;
     size_t count;
-} migrations[] = {{version_1, sizeof(version_1) / sizeof(version_1[0])}};
+} migrations[] = {{version_1, sizeof(version_1) / sizeof(version_1[0])},
+                  {version_2, sizeof(version_2) / sizeof(version_2[0])}};
 enum { SCHEMA_VERSION = sizeof(migrations) / sizeof(migrations[0]) };
 
 #define LOCK_NAME "CONCAT('jobqueue.', MD5(DATABASE()))"
 #define LOCK "SELECT GET_LOCK(" LOCK_NAME ", ?1)"
 #define UNLOCK "SELECT RELEASE_LOCK(" LOCK_NAME ")"
-#define FACTS "SELECT @@max_allowed_packet, (SELECT MAX(version) FROM jobqueue_schema)"
-#define FACTS_WITHOUT "SELECT @@max_allowed_packet, 0"
+#define FACTS(version) "SELECT @@max_allowed_packet, CONNECTION_ID(), " version
+#define VERSION "(SELECT MAX(version) FROM jobqueue_schema)"
 #define WRITE_VERSION                                          \
     "INSERT INTO jobqueue_schema(one, version) VALUES(1, ?1) " \
     "ON DUPLICATE KEY UPDATE version=?1"
@@ -125,18 +153,19 @@ enum { SCHEMA_VERSION = sizeof(migrations) / sizeof(migrations[0]) };
 /* Version 0: no tables of ours. */
 int jobq__mysql_read_facts(mysql_store *store)
 {
-    int64_t facts[2] = {0, 0};
-    int rc = jobq__mysql_query_numbers(store, FACTS, facts, 2);
+    int64_t facts[3] = {0, 0, 0};
+    int rc = jobq__mysql_query_numbers(store, FACTS(VERSION), facts, 3);
 
     if (rc < 0 && jobq_error_native(jobq_error_last()) == MYSQL_NO_TABLE) {
         store->suspect = false;
         jobq__error_clear();
-        rc = jobq__mysql_query_numbers(store, FACTS_WITHOUT, facts, 2);
+        rc = jobq__mysql_query_numbers(store, FACTS("0"), facts, 3);
     }
     if (rc < 0)
         return rc;
     store->max_packet = facts[0];
-    store->schema_version = (int)facts[1];
+    store->session = facts[1];
+    store->schema_version = (int)facts[2];
     return 0;
 }
 
@@ -151,6 +180,18 @@ int jobq__mysql_check_schema(mysql_store *store)
     return jobq__refuse_schema("mysql", NULL, version, SCHEMA_VERSION);
 }
 
+/* A column that is there already: the step was done before. */
+static int apply_step(mysql_store *store, const char *step)
+{
+    int rc = jobq__mysql_query(store, step);
+
+    if (rc < 0 && jobq_error_native(jobq_error_last()) == MYSQL_DUPLICATE_COLUMN) {
+        jobq__error_clear();
+        rc = 0;
+    }
+    return rc;
+}
+
 static int apply(mysql_store *store)
 {
     const mysql_arg version = number_arg(SCHEMA_VERSION);
@@ -158,7 +199,7 @@ static int apply(mysql_store *store)
 
     for (int i = store->schema_version; rc == 0 && i < SCHEMA_VERSION; i++)
         for (size_t step = 0; step < migrations[i].count && rc == 0; step++)
-            rc = jobq__mysql_query(store, migrations[i].steps[step]);
+            rc = apply_step(store, migrations[i].steps[step]);
     if (rc == 0 && store->schema_version < SCHEMA_VERSION)
         rc = (int)jobq__mysql_run(store, WRITE_VERSION, &version);
     if (rc >= 0 && store->schema_version < SCHEMA_VERSION)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kind of server is it, since when does it run, what time is it there.
+ * What kind of server is it, since when does it run, what time is it there; and what still runs
+ * there for us.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "driver/mysql/mysql.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 #define UPTIME "SHOW GLOBAL STATUS LIKE 'Uptime'"
@@ -73,4 +77,54 @@ static int ask_now(mysql_store *store, void *payload)
 int jobq__mysql_now(void *handle, int64_t *now_ms_out)
 {
     return jobq__mysql_do(handle, 0, ask_now, now_ms_out);
+}
+
+/* ---- a connection that was given up ---------------------------------------------------------- */
+
+enum { SAME_START_MS = 3000, END_US = 1000000, END_NAP_NS = 5000000 };
+
+void jobq__mysql_note_lost(mysql_store *store)
+{
+    /* Not where nothing was asked that an exchange begins with. */
+    if (store->suspect && store->session && store->started_at_ms && !store->lost.session) {
+        store->lost.session = store->session;
+        store->lost.server_at_ms = store->started_at_ms;
+    }
+    store->session = 0;
+}
+
+/* Whoever is not allowed to, or behind a proxy that has numbers of its own: so be it. */
+static int kill_session(mysql_store *store, int64_t session)
+{
+    int64_t until_us = jobq__clock_mono_us() + END_US, left = 1;
+    char sql[128];
+    int rc;
+
+    snprintf(sql, sizeof(sql), "KILL %lld", (long long)session);
+    rc = jobq__mysql_query(store, sql);
+    snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM information_schema.processlist WHERE id=%lld",
+             (long long)session);
+    /* It is in the list until its transaction is rolled back. */
+    while (rc == 0 && left > 0 && jobq__clock_mono_us() < until_us) {
+        rc = jobq__mysql_query_numbers(store, sql, &left, 1);
+        if (rc == 0 && left > 0)
+            nanosleep(&(struct timespec){0, END_NAP_NS}, NULL);
+    }
+    if (rc < 0 && store->suspect)
+        return rc;
+    jobq__error_clear();
+    return 0;
+}
+
+int jobq__mysql_end_lost(mysql_store *store)
+{
+    int64_t at_ms = 0;
+    int rc = store->lost.session ? jobq__mysql_started_at(store, &at_ms) : 0;
+
+    /* A server that was started since has forgotten it, and gives its number to others. */
+    if (rc == 0 && store->lost.session && llabs(at_ms - store->lost.server_at_ms) < SAME_START_MS)
+        rc = kill_session(store, store->lost.session);
+    if (rc == 0)
+        store->lost.session = 0;
+    return rc;
 }

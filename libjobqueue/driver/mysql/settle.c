@@ -21,18 +21,19 @@
 /* The texts: ?2 and ?4 say whether error ?3 and history ?5 replace what is there. */
 #define TEXTS "error=IF(?2, ?3, error), history=IF(?4, ?5, history), nonce=0"
 #define GIVE_BACK "UPDATE jobqueue_job SET place=taken, " TEXTS " WHERE seq=?1"
-#define KEEP                                                                                       \
-    "UPDATE jobqueue_job SET place=3, holds=NULL, taken=0, due=" NOW_MS "+?6+" DUE_DONE ", " TEXTS \
-    " WHERE seq=?1"
-#define COUNTERS                                                                                  \
-    "failures=?6, crashes=?7, releases=?8, losses=?9, exceptions=?a, parks=?b, parked_since=?c, " \
-    "taken=0, " TEXTS
-#define PUT_BACK                                                   \
-    "UPDATE jobqueue_job SET " COUNTERS ", place=IF(?d>0, 2, 0), " \
-    "available_at=" NOW_MS "+?d, due=IF(?d>0, " NOW_MS "+?d, NULL) WHERE seq=?1"
-#define BURY                                                                                \
-    "UPDATE jobqueue_job SET " COUNTERS ", place=4, holds=NULL, reason=?d, died_at=" NOW_MS \
-    ", due=" NOW_MS "-" DUE_DEAD " WHERE seq=?1"
+#define KEEP                                                                                      \
+    "UPDATE jobqueue_job SET place=3, holds=NULL, taken=0, cancel=0, due=" NOW_MS "+?6+" DUE_DONE \
+    ", " TEXTS " WHERE seq=?1"
+#define COUNTERS                                                                 \
+    "failures=?6, crashes=?7, releases=?8, losses=?9, exceptions=?a, parks=?b, " \
+    "parked_since=?c, " TEXTS
+/* One that is to be cancelled is judged without delay. */
+#define LATER "?d>0 AND cancel=0"
+#define PUT_BACK                                                                            \
+    "UPDATE jobqueue_job SET " COUNTERS ", taken=0, place=IF(" LATER ", 2, 0), "            \
+    "available_at=" NOW_MS "+IF(" LATER ", ?d, 0), due=IF(" LATER ", " NOW_MS "+?d, NULL) " \
+    "WHERE seq=?1"
+#define BURY "UPDATE jobqueue_job SET " COUNTERS ", " DIES("?d") " WHERE seq=?1"
 enum { ARGS = 13 };
 
 /* ---- history --------------------------------------------------------------------------------- */
@@ -74,7 +75,8 @@ bool jobq__mysql_add_history(jobq_slice history, jobq_slice entry, jobq__buf *ou
 
 static bool is_simple(const jobq_settlement *s, int op)
 {
-    return s->op == op && s->keep_ms <= 0 && (op == JOBQ_OP_DONE || (!s->error.p && !s->history.p));
+    return s->op == op && s->keep_ms <= 0 && !s->follow &&
+           (op == JOBQ_OP_DONE || (!s->error.p && !s->history.p));
 }
 
 static bool is_any_simple(const jobq_settlement *s)
@@ -240,6 +242,7 @@ static int settle_one(mysql_store *store, jobq_settlement *s, const handouts *h,
     if (s->history.p && !jobq__mysql_add_history(row->history, s->history, &history))
         rc = jobq__error_nomem();
     rc = rc ? rc : apply(store, s, &history);
+    rc = rc ? rc : jobq__mysql_push_follow(store, s->follow);
     jobq__buf_free(&history);
     row->nonce = 0;
     s->result = 0;

@@ -1,30 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prepared statements, once per connection, over the binary protocol. All values are arguments;
- * the only thing a text varies in is how often its part in braces is repeated.
+ * the only thing a text varies in is how often parts of it are repeated.
  */
 #include <string.h>
 
-#include "driver/mysql/mysql.h"
+#include "driver/mysql/statement.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/error.h"
 
 enum { LIST_BIT = 1 << 16 };
-
-struct mysql_statement {
-    mysql_statement *next;
-    const char *sql; /* the text it was made from, and how often the braces were repeated */
-    size_t copies;
-    MYSQL_STMT *stmt;
-    size_t params;
-    uint32_t *source; /* of each ?: number of the argument, or list * LIST_BIT + place in it */
-    MYSQL_BIND *in, *out;
-    unsigned int columns;
-    int64_t *numbers;
-    unsigned long *lengths;
-    my_bool *nulls;
-};
 
 size_t jobq__mysql_copies(size_t n)
 {
@@ -79,16 +65,49 @@ static const char *translate_braces(translation *t, const char *p, size_t copies
     return end + 1;
 }
 
-static void translate(translation *t, const char *sql, size_t copies)
+static bool is_numbered(const char *p)
+{
+    return (p[1] >= '1' && p[1] <= '9') || (p[1] >= 'a' && p[1] <= 'f');
+}
+
+static const char *translate_argument(translation *t, const char *p)
+{
+    add_param(t, (uint32_t)(p[1] <= '9' ? p[1] - '1' : p[1] - 'a' + 9));
+    return p + 2;
+}
+
+/* Repeats what stands between backticks; behind the second one. */
+static const char *translate_block(translation *t, const char *p, size_t blocks)
+{
+    const char *end = strchr(p, '`');
+    uint32_t place = 0;
+
+    for (size_t i = 0; i < blocks; i++)
+        for (const char *c = p; c < end;) {
+            if (*c == '?' && is_numbered(c)) {
+                c = translate_argument(t, c);
+                continue;
+            }
+            if (*c == '?')
+                add_param(t, (MYSQL_BLOCKS + 1) * LIST_BIT + place++);
+            else
+                jobq__buf_addc(&t->text, *c);
+            c++;
+        }
+    return end + 1;
+}
+
+static void translate(translation *t, const char *sql, size_t copies, size_t blocks)
 {
     uint32_t list = 0;
 
     while (*sql) {
         if (*sql == '{') {
             sql = translate_braces(t, sql + 1, copies, ++list);
+        } else if (*sql == '`') {
+            sql = translate_block(t, sql + 1, blocks);
         } else if (*sql == '?') {
-            add_param(t, (uint32_t)(sql[1] <= '9' ? sql[1] - '1' : sql[1] - 'a' + 9));
-            sql += 2;
+            sql = translate_argument(t, sql);
         } else {
             jobq__buf_addc(&t->text, *sql++);
         }
@@ -97,16 +116,22 @@ static void translate(translation *t, const char *sql, size_t copies)
 
 /* ---- making one ------------------------------------------------------------------------------ */
 
+static void free_columns(mysql_statement *s)
+{
+    jobq__free(s->out);
+    jobq__free(s->numbers);
+    jobq__free(s->lengths);
+    jobq__free(s->nulls);
+    s->room = 0;
+}
+
 static void free_statement(mysql_statement *s)
 {
     if (s->stmt)
         mysql_stmt_close(s->stmt);
     jobq__free(s->source);
     jobq__free(s->in);
-    jobq__free(s->out);
-    jobq__free(s->numbers);
-    jobq__free(s->lengths);
-    jobq__free(s->nulls);
+    free_columns(s);
     jobq__free(s);
 }
 
@@ -138,8 +163,9 @@ static bool is_number(const MYSQL_FIELD *field)
 }
 
 /* Numbers are read as 64 bits, everything else as bytes whose length is learnt first. */
-static void bind_columns(mysql_statement *s, const MYSQL_FIELD *fields)
+static void fill_columns(mysql_statement *s, const MYSQL_FIELD *fields)
 {
+    memset(s->out, 0, s->columns * sizeof(*s->out));
     for (unsigned int i = 0; i < s->columns; i++) {
         MYSQL_BIND *bind = &s->out[i];
 
@@ -151,24 +177,32 @@ static void bind_columns(mysql_statement *s, const MYSQL_FIELD *fields)
     }
 }
 
-static int make_columns(mysql_statement *s)
+static bool make_room(mysql_statement *s, unsigned int n)
+{
+    if (n <= s->room)
+        return true;
+    free_columns(s);
+    s->out = jobq__zalloc(n * sizeof(*s->out));
+    s->numbers = jobq__zalloc(n * sizeof(*s->numbers));
+    s->lengths = jobq__zalloc(n * sizeof(*s->lengths));
+    s->nulls = jobq__zalloc(n * sizeof(*s->nulls));
+    s->room = s->out && s->numbers && s->lengths && s->nulls ? n : 0;
+    return s->room == n;
+}
+
+int jobq__mysql_bind_columns(mysql_statement *s)
 {
     MYSQL_RES *result = mysql_stmt_result_metadata(s->stmt);
+    bool made;
 
     s->columns = mysql_stmt_field_count(s->stmt);
     if (s->columns == 0)
         return 0;
-    s->out = jobq__zalloc(s->columns * sizeof(*s->out));
-    s->numbers = jobq__zalloc(s->columns * sizeof(*s->numbers));
-    s->lengths = jobq__zalloc(s->columns * sizeof(*s->lengths));
-    s->nulls = jobq__zalloc(s->columns * sizeof(*s->nulls));
-    if (result && s->out && s->numbers && s->lengths && s->nulls)
-        bind_columns(s, mysql_fetch_fields(result));
+    made = result && make_room(s, s->columns);
+    if (made)
+        fill_columns(s, mysql_fetch_fields(result));
     mysql_free_result(result);
-    if (!result || !s->out || !s->numbers || !s->lengths || !s->nulls ||
-        mysql_stmt_bind_result(s->stmt, s->out))
-        return jobq__error_nomem();
-    return 0;
+    return made && !mysql_stmt_bind_result(s->stmt, s->out) ? 0 : jobq__error_nomem();
 }
 
 static int prepare(mysql_store *store, mysql_statement *s)
@@ -176,7 +210,7 @@ static int prepare(mysql_store *store, mysql_statement *s)
     translation t = {0};
     int rc;
 
-    translate(&t, s->sql, s->copies);
+    translate(&t, s->sql, s->copies, s->blocks);
     s->source = t.source;
     s->params = t.count;
     s->in = jobq__zalloc((t.count + 1) * sizeof(*s->in));
@@ -185,14 +219,14 @@ static int prepare(mysql_store *store, mysql_statement *s)
              ? jobq__error_nomem()
              : jobq__mysql_wire_prepare(store, s->stmt, t.text.p, t.text.n);
     jobq__buf_free(&t.text);
-    return rc ? rc : make_columns(s);
+    return rc ? rc : jobq__mysql_bind_columns(s);
 }
 
 static mysql_statement *use(mysql_store *store, const mysql_call *call)
 {
     mysql_statement *s = store->statements;
 
-    while (s && (s->sql != call->sql || s->copies != call->copies))
+    while (s && (s->sql != call->sql || s->copies != call->copies || s->blocks != call->blocks))
         s = s->next;
     if (s)
         return s;
@@ -203,6 +237,7 @@ static mysql_statement *use(mysql_store *store, const mysql_call *call)
     }
     s->sql = call->sql;
     s->copies = call->copies;
+    s->blocks = call->blocks;
     if (prepare(store, s) < 0)
         s->sql = NULL; /* found by nobody, freed with the connection */
     s->next = store->statements;
@@ -241,7 +276,7 @@ static const mysql_arg *argument(const mysql_call *call, uint32_t source)
     return &list->args[place < list->count ? place : list->count - 1];
 }
 
-static int execute(mysql_store *store, const mysql_call *call, mysql_statement **statement_out)
+int jobq__mysql_execute(mysql_store *store, const mysql_call *call, mysql_statement **statement_out)
 {
     mysql_statement *s = use(store, call);
     int rc;
@@ -262,7 +297,7 @@ static int execute(mysql_store *store, const mysql_call *call, mysql_statement *
 int64_t jobq__mysql_run_call(mysql_store *store, const mysql_call *call)
 {
     mysql_statement *s = NULL;
-    int rc = execute(store, call, &s);
+    int rc = jobq__mysql_execute(store, call, &s);
 
     return s ? (int64_t)mysql_stmt_affected_rows(s->stmt) : rc;
 }
@@ -289,135 +324,6 @@ int64_t jobq__mysql_last_id(const mysql_store *store, const char *sql)
         if (s->sql == sql)
             return (int64_t)mysql_stmt_insert_id(s->stmt);
     return 0;
-}
-
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-int jobq__mysql_select_call(mysql_store *store, const mysql_call *call, mysql_statement **rows_out)
-{
-    mysql_statement *s = NULL;
-    int rc = execute(store, call, &s);
-
-    if (!s)
-        return rc;
-    rc = jobq__mysql_wire_store(store, s->stmt);
-    if (rc == 0)
-        *rows_out = s;
-    return rc;
-}
-
-int jobq__mysql_select(mysql_store *store, const char *sql, const mysql_arg *args,
-                       mysql_statement **rows_out)
-{
-    const mysql_call call = {.sql = sql, .args = args};
-
-    return jobq__mysql_select_call(store, &call, rows_out);
-}
-
-int jobq__mysql_select_list(mysql_store *store, const char *sql, const mysql_arg *args,
-                            mysql_list list, mysql_statement **rows_out)
-{
-    const mysql_call call = {
-        .sql = sql, .args = args, .list = {list}, .copies = jobq__mysql_copies(list.count)};
-
-    return jobq__mysql_select_call(store, &call, rows_out);
-}
-
-bool jobq__mysql_next(mysql_statement *rows)
-{
-    int rc = rows ? mysql_stmt_fetch(rows->stmt) : MYSQL_NO_DATA;
-
-    return rc == 0 || rc == MYSQL_DATA_TRUNCATED;
-}
-
-void jobq__mysql_end(mysql_statement *rows)
-{
-    if (rows)
-        mysql_stmt_free_result(rows->stmt);
-}
-
-bool jobq__mysql_is_null(const mysql_statement *rows, unsigned int column)
-{
-    return rows->nulls[column];
-}
-
-size_t jobq__mysql_length(const mysql_statement *rows, unsigned int column)
-{
-    return rows->nulls[column] ? 0 : rows->lengths[column];
-}
-
-int64_t jobq__mysql_number(const mysql_statement *rows, unsigned int column)
-{
-    MYSQL_BIND bind = {.buffer_type = MYSQL_TYPE_LONGLONG};
-    int64_t number = 0;
-
-    if (rows->nulls[column])
-        return 0;
-    if (rows->out[column].buffer)
-        return rows->numbers[column];
-    bind.buffer = &number; /* a number as text */
-    mysql_stmt_fetch_column(rows->stmt, &bind, column, 0);
-    return number;
-}
-
-void jobq__mysql_read(const mysql_statement *rows, unsigned int column, void *to, size_t n)
-{
-    MYSQL_BIND bind = {.buffer_type = MYSQL_TYPE_BLOB, .buffer = to, .buffer_length = n};
-
-    if (n)
-        mysql_stmt_fetch_column(rows->stmt, &bind, column, 0);
-}
-
-bool jobq__mysql_copy(const mysql_statement *rows, unsigned int column, jobq_batch *out,
-                      jobq_slice *to)
-{
-    size_t n = jobq__mysql_length(rows, column);
-    char *copy;
-
-    if (rows->nulls[column]) {
-        *to = jobq__slice(NULL, 0);
-        return true;
-    }
-    copy = jobq_batch_alloc(out, n + 1);
-    if (!copy)
-        return false;
-    jobq__mysql_read(rows, column, copy, n);
-    copy[n] = '\0';
-    *to = jobq__slice(copy, n);
-    return true;
-}
-
-int jobq__mysql_ask(mysql_store *store, const char *sql, const mysql_arg *args, bool *found_out,
-                    int64_t *number_out)
-{
-    mysql_statement *rows = NULL;
-    int rc = jobq__mysql_select(store, sql, args, &rows);
-
-    if (rc < 0)
-        return rc;
-    *found_out = jobq__mysql_next(rows);
-    if (*found_out)
-        *number_out = jobq__mysql_number(rows, 0);
-    jobq__mysql_end(rows);
-    return 0;
-}
-
-void jobq__mysql_read_counters(const mysql_statement *rows, unsigned int at, jobq_record *r)
-{
-    int64_t *const to[] = {&r->counters.deliveries,
-                           &r->counters.failures,
-                           &r->counters.crashes,
-                           &r->counters.releases,
-                           &r->counters.losses,
-                           &r->counters.exceptions,
-                           &r->counters.parks,
-                           &r->counters.parked_since_ms,
-                           &r->fence,
-                           &r->enqueued_at_ms,
-                           &r->base_at_ms};
-
-    for (unsigned int i = 0; i < sizeof(to) / sizeof(to[0]); i++)
-        *to[i] = jobq__mysql_number(rows, at + i);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */

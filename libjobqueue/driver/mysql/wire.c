@@ -123,3 +123,12 @@ int jobq__mysql_wire_store(mysql_store *store, MYSQL_STMT *stmt)
         status = mysql_stmt_store_result_cont(&failed, stmt, await(store, store->db, status));
     return failed ? fail_statement(store, stmt) : 0;
 }
+
+int jobq__mysql_wire_next(mysql_store *store, MYSQL_STMT *stmt)
+{
+    int answer = 0, status = mysql_stmt_next_result_start(&answer, stmt);
+
+    while (status)
+        status = mysql_stmt_next_result_cont(&answer, stmt, await(store, store->db, status));
+    return answer > 0 ? fail_statement(store, stmt) : answer == 0;
+}

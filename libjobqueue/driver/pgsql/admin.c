@@ -5,31 +5,30 @@
 #include "driver/pgsql/pgsql.h"
 #include "util/error.h"
 
-#define OLDEST_IN_RANK                                                                \
-    "(SELECT y.available_at FROM @.ready y WHERE y.queue = c.id AND y.rank = r.rank " \
+#define OLDEST_IN_RANK                                                              \
+    "(SELECT y.available_at FROM @.ready y WHERE y.queue = $1 AND y.rank = r.rank " \
     "ORDER BY y.available_at, y.seq LIMIT 1)"
-#define OLDEST                                                                                 \
-    "(SELECT min(o.at) FROM ("                                                                 \
-    "SELECT " OLDEST_IN_RANK " AS at FROM generate_series(0, 9) r(rank) "                      \
-    "UNION ALL SELECT min(y.available_at) FROM @.taken y WHERE y.queue = c.id "                \
-    "UNION ALL SELECT min(y.due) FROM @.delayed y WHERE y.queue = c.id AND y.due <= t.now_ms " \
-    "UNION ALL SELECT min(j.available_at) FROM @.worker w "                                    \
-    "JOIN @.held h ON h.worker = w.key AND h.queue = c.id JOIN @.job j ON j.seq = h.seq "      \
+#define OLDEST                                                                               \
+    "(SELECT min(o.at) FROM ("                                                               \
+    "SELECT " OLDEST_IN_RANK " AS at FROM generate_series(0, 9) r(rank) "                    \
+    "UNION ALL SELECT min(y.available_at) FROM @.taken y WHERE y.queue = $1 "                \
+    "UNION ALL SELECT min(y.due) FROM @.delayed y WHERE y.queue = $1 AND y.due <= t.now_ms " \
+    "UNION ALL SELECT min(j.available_at) FROM @.worker w "                                  \
+    "JOIN @.held h ON h.worker = w.key AND h.queue = $1 JOIN @.job j ON j.seq = h.seq "      \
     "WHERE w.alive_until <= t.now_ms) o)"
-#define COUNTS                                                                         \
-    "SELECT t.now_ms, "                                                                \
-    "(SELECT count(*) FROM @.ready y WHERE y.queue = c.id) + "                         \
-    "(SELECT count(*) FROM @.taken y WHERE y.queue = c.id) + "                         \
-    "(SELECT count(*) FROM @.delayed y WHERE y.queue = c.id AND y.due <= t.now_ms) + " \
-    "(SELECT count(*) FROM @.held h JOIN @.worker w ON w.key = h.worker "              \
-    "WHERE h.queue = c.id AND w.alive_until <= t.now_ms), "                            \
-    "(SELECT count(*) FROM @.delayed y WHERE y.queue = c.id AND y.due > t.now_ms), "   \
-    "(SELECT count(*) FROM @.held h JOIN @.worker w ON w.key = h.worker "              \
-    "WHERE h.queue = c.id AND w.alive_until > t.now_ms), "                             \
-    "(SELECT count(*) FROM @.job j WHERE j.state = 4 AND j.queue = c.id), " OLDEST " " \
-    "FROM (SELECT @.now_ms() AS now_ms OFFSET 0) t "                                   \
-    "LEFT JOIN @.queue c ON c.name = $1"
-#define QUEUES "SELECT q.name FROM @.queue q ORDER BY q.name"
+#define COUNTS                                                                       \
+    "SELECT t.now_ms, "                                                              \
+    "(SELECT count(*) FROM @.ready y WHERE y.queue = $1) + "                         \
+    "(SELECT count(*) FROM @.taken y WHERE y.queue = $1) + "                         \
+    "(SELECT count(*) FROM @.delayed y WHERE y.queue = $1 AND y.due <= t.now_ms) + " \
+    "(SELECT count(*) FROM @.held h JOIN @.worker w ON w.key = h.worker "            \
+    "WHERE h.queue = $1 AND w.alive_until <= t.now_ms), "                            \
+    "(SELECT count(*) FROM @.delayed y WHERE y.queue = $1 AND y.due > t.now_ms), "   \
+    "(SELECT count(*) FROM @.held h JOIN @.worker w ON w.key = h.worker "            \
+    "WHERE h.queue = $1 AND w.alive_until > t.now_ms), "                             \
+    "(SELECT count(*) FROM @.job j WHERE j.state = 4 AND j.queue = $1), " OLDEST " " \
+    "FROM (SELECT @.now_ms() AS now_ms OFFSET 0) t"
+#define QUEUES "SELECT DISTINCT q.name FROM @.queue q ORDER BY q.name"
 #define MEND "SELECT result FROM @.mend($1, $2, $3)"
 #define NOW "SELECT @.now_ms()"
 

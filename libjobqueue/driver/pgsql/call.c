@@ -188,12 +188,13 @@ static int prepare(pgsql_store *store, pgsql_statement which, const pgsql_params
     return rc;
 }
 
+/* Prepared at its second use: the first, which may be the last, is one trip that way. */
 static bool send_call(pgsql_store *store, pgsql_statement which, const pgsql_params *p)
 {
     char name[24];
 
     snprintf(name, sizeof(name), "jobqueue_%d", (int)which);
-    if (store->pooled)
+    if (!store->prepared[which])
         return PQsendQueryParams(store->conn, store->texts[which], p->n, p->types, p->values,
                                  p->lengths, p->formats, 1);
     return PQsendQueryPrepared(store->conn, name, p->n, p->values, p->lengths, p->formats, 1);
@@ -204,10 +205,12 @@ static int call_once(pgsql_store *store, pgsql_statement which, const pgsql_para
                      bool last, PGresult **res_out)
 {
     PGresult *res = NULL;
-    int rc = store->pooled || store->prepared[which] ? 0 : prepare(store, which, p);
+    bool known = store->pooled || store->prepared[which] || !store->used[which];
+    int rc = known ? 0 : prepare(store, which, p);
 
     if (rc < 0)
         return rc;
+    store->used[which] = !store->pooled;
     store->sent = false;
     if (!send_call(store, which, p))
         return jobq__pgsql_broken(store, false);

@@ -20,9 +20,11 @@
 #include "util/rng.h"
 
 #define BORN "(extract(epoch FROM a.backend_start) * 1000000)::bigint"
-#define HELLO                                                      \
-    "SELECT pg_backend_pid(), to_regclass('@.meta') IS NOT NULL, " \
-    "(SELECT " BORN " FROM pg_stat_get_activity(pg_backend_pid()) a)"
+#define HELLO                                                                                \
+    "SELECT pg_backend_pid(), to_regclass('@.meta') IS NOT NULL, "                           \
+    "(SELECT " BORN " FROM pg_stat_get_activity(pg_backend_pid()) a), "                      \
+    "CASE WHEN pg_backend_pid() = $1 THEN set_config('search_path', 'pg_catalog, pg_temp', " \
+    "false) END"
 #define END_LOST                                 \
     "SELECT count(pg_terminate_backend(a.pid)) " \
     "FROM pg_stat_get_activity($1::integer) a WHERE " BORN " = $2"
@@ -39,17 +41,21 @@ void jobq__pgsql_disconnect(pgsql_store *store)
     store->suspect = store->listening = false;
     store->idle_until_us = 0;
     store->pid = 0;
+    memset(store->used, 0, sizeof(store->used));
     memset(store->prepared, 0, sizeof(store->prepared));
     jobq__pgsql_forget_fronts(store);
 }
 
+/* A session that is ours alone looks names up where nobody puts objects of his own. */
 static int say_hello(pgsql_store *store, bool *schema_out)
 {
+    pgsql_params p = {0};
     PGresult *res;
     int rc;
 
+    jobq__pgsql_int(&p, store->config->listen ? PQbackendPID(store->conn) : 0);
     store->pooled = true; /* until we know better */
-    rc = jobq__pgsql_run(store, ST_HELLO, HELLO, NULL, false, &res);
+    rc = jobq__pgsql_run(store, ST_HELLO, HELLO, &p, false, &res);
     if (rc < 0)
         return rc;
     store->pid = jobq__pgsql_get(res, 0, 0);
@@ -255,5 +261,8 @@ const jobq_driver jobq__pgsql_driver = {
     .counts = jobq__pgsql_counts,
     .queues = jobq__pgsql_queues,
     .mend = jobq__pgsql_mend,
+    .control = jobq__pgsql_control,
+    .cancel = jobq__pgsql_cancel,
+    .clear = jobq__pgsql_clear,
     .now = jobq__pgsql_now,
 };

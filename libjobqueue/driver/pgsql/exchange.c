@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * Settling a batch and reserving the next one: one statement, one transaction, one trip.
- * Settlements that only end a job travel as two arrays; the others with their counters and texts.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "driver/pgsql/pgsql.h"
-#include "util/alloc.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/rng.h"
 
 #define EXCHANGE     \
     "SELECT * FROM " \
-    "@.exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+    "@.exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
 
 enum { IDLE_LINGER_US = 1000000 };
+enum { FLAG_TRACED = 1, FLAG_TAKEN = 2, FLAG_CANCEL_SHIFT = 2 };
 /* Columns of a job's row. */
 enum {
     C_META,
@@ -39,109 +37,12 @@ enum {
     C_FENCE,
     C_ENQUEUED,
     C_BASE,
-    C_TRACED,
-    C_TAKEN,
+    C_FLAGS, /* see the function */
     C_HEADER,
     C_BODY
 };
 
-/* ---- settlements, sent ----------------------------------------------------------------------- */
-
-static int64_t nonce_of(const jobq_lease_token *token)
-{
-    return (int64_t)(token->word[2] >> 1);
-}
-
-/* Only the end of a job that has left no traces. */
-static bool is_plain(const jobq_settlement *s)
-{
-    return s->op == JOBQ_OP_DONE && s->keep_ms <= 0 && !(s->token.word[2] & 1);
-}
-
-/* Is one hand-out settled in both ways? Then the first one counts, so all go in order. */
-static bool is_mixed(const jobq_settlement *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n && !is_plain(&s[i]); k++)
-            if (is_plain(&s[k]) && s[i].token.word[0] == s[k].token.word[0])
-                return true;
-    return false;
-}
-
-static void put_plain(pgsql_params *p, const jobq_settlement *s, size_t n, size_t plain,
-                      bool nonces)
-{
-    if (plain == 0) {
-        jobq__pgsql_null(p, PG_INT8_ARRAY);
-        return;
-    }
-    jobq__pgsql_array(p, PG_INT8, plain);
-    for (size_t i = 0; i < n; i++)
-        if (is_plain(&s[i]))
-            jobq__pgsql_put_int8(p, nonces ? nonce_of(&s[i].token) : (int64_t)s[i].token.word[0]);
-    jobq__pgsql_end(p);
-}
-
-static void put_other(pgsql_params *p, const jobq_settlement *s)
-{
-    const jobq_counters *c = &s->counters;
-    const int64_t numbers[] = {(int64_t)s->token.word[0],
-                               nonce_of(&s->token),
-                               s->op,
-                               s->reason,
-                               s->delay_ms,
-                               s->keep_ms,
-                               c->failures,
-                               c->crashes,
-                               c->releases,
-                               c->losses,
-                               c->exceptions,
-                               c->parks,
-                               c->parked_since_ms};
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        jobq__pgsql_put_int8(p, numbers[i]);
-}
-
-static void put_texts(pgsql_params *p, const jobq_settlement *s, size_t n, size_t others,
-                      bool history)
-{
-    jobq__pgsql_array(p, PG_BYTEA, others);
-    for (size_t i = 0; i < n; i++)
-        if (others == n || !is_plain(&s[i]))
-            jobq__pgsql_put_slice(p, history ? s[i].history : s[i].error);
-    jobq__pgsql_end(p);
-}
-
-static void put_others(pgsql_params *p, const jobq_settlement *s, size_t n, size_t others)
-{
-    if (others == 0) {
-        jobq__pgsql_null(p, PG_INT8_ARRAY);
-        jobq__pgsql_null(p, PG_BYTEA_ARRAY);
-        jobq__pgsql_null(p, PG_BYTEA_ARRAY);
-        return;
-    }
-    jobq__pgsql_array(p, PG_INT8, others * 13);
-    for (size_t i = 0; i < n; i++)
-        if (others == n || !is_plain(&s[i]))
-            put_other(p, &s[i]);
-    jobq__pgsql_end(p);
-    put_texts(p, s, n, others, false);
-    put_texts(p, s, n, others, true);
-}
-
-static void put_settlements(pgsql_params *p, const jobq_settlement *s, size_t n)
-{
-    size_t plain = 0;
-
-    for (size_t i = 0; i < n; i++)
-        plain += is_plain(&s[i]);
-    if (plain < n && is_mixed(s, n))
-        plain = 0;
-    put_plain(p, s, n, plain, false);
-    put_plain(p, s, n, plain, true);
-    put_others(p, s, n, n - plain);
-}
+/* ---- the call -------------------------------------------------------------------------------- */
 
 static void put_reservation(pgsql_store *store, pgsql_params *p, const jobq_exchange *x,
                             size_t queues, int64_t nonce)
@@ -171,50 +72,6 @@ static void put_idle(pgsql_store *store, pgsql_params *p, bool *gone)
         jobq__pgsql_null(p, PG_INT8);
 }
 
-/* ---- settlements, answered ------------------------------------------------------------------- */
-
-typedef struct {
-    int64_t seq, nonce;
-    bool used;
-} settled;
-
-static int compare_settled(const void *a, const void *b)
-{
-    const settled *left = a, *right = b;
-
-    return left->seq < right->seq ? -1 : left->seq > right->seq;
-}
-
-static void judge(jobq_settlement *s, settled *list, size_t n)
-{
-    settled key = {.seq = (int64_t)s->token.word[0]};
-    settled *found = n ? bsearch(&key, list, n, sizeof(*list), compare_settled) : NULL;
-
-    s->result = JOBQ_ELEASE;
-    if (found && !found->used && found->nonce == nonce_of(&s->token)) {
-        found->used = true;
-        s->result = 0;
-    }
-}
-
-static int read_settled(pgsql_array *meta, jobq_exchange *x)
-{
-    size_t n = meta->count / 2;
-    settled *list = jobq__alloc(n ? n * sizeof(*list) : 1);
-
-    if (!list)
-        return jobq__error_nomem();
-    for (size_t i = 0; i < n; i++)
-        list[i] = (settled){.seq = jobq__pgsql_array_int(meta)};
-    for (size_t i = 0; i < n; i++)
-        list[i].nonce = jobq__pgsql_array_int(meta);
-    qsort(list, n, sizeof(*list), compare_settled);
-    for (size_t i = 0; i < x->settle_count; i++)
-        judge(&x->settle[i], list, n);
-    jobq__free(list);
-    return 0;
-}
-
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 static bool read_texts(const PGresult *res, int row, jobq_batch *out, jobq_record *r)
@@ -232,20 +89,25 @@ static void read_numbers(const PGresult *res, int row, int64_t nonce, jobq_recor
                                  &r->counters.crashes,    &r->counters.releases,
                                  &r->counters.losses,     &r->counters.exceptions,
                                  &r->counters.parks,      &r->counters.parked_since_ms};
+    const int64_t flags = jobq__pgsql_get(res, row, C_FLAGS);
 
     for (int i = 0; i < 8; i++)
         *counters[i] = jobq__pgsql_get(res, row, C_DELIVERIES + i);
     r->priority = (uint8_t)(JOBQ__TOP_PRIORITY - jobq__pgsql_get(res, row, C_RANK));
     r->available_at_ms = jobq__pgsql_get(res, row, C_AVAILABLE);
     r->version = (int32_t)jobq__pgsql_get(res, row, C_VERSION);
-    r->fence = jobq__pgsql_get(res, row, C_FENCE);
+    r->counters.deliveries++;
+    r->fence = jobq__pgsql_get(res, row, C_FENCE) + 1;
     r->enqueued_at_ms = jobq__pgsql_get(res, row, C_ENQUEUED);
     r->base_at_ms = jobq__pgsql_get(res, row, C_BASE);
-    r->taken_back = jobq__pgsql_get(res, row, C_TAKEN);
+    if (r->base_at_ms == 0)
+        r->base_at_ms = r->enqueued_at_ms;
+    r->taken_back = flags & FLAG_TAKEN;
+    r->cancel = (uint8_t)(flags >> FLAG_CANCEL_SHIFT);
     r->state = PG_RESERVED;
     r->token.word[0] = (uint64_t)jobq__pgsql_get(res, row, C_SEQ);
     r->token.word[1] = (uint64_t)r->fence;
-    r->token.word[2] = (uint64_t)nonce << 1 | (uint64_t)jobq__pgsql_get(res, row, C_TRACED);
+    r->token.word[2] = (uint64_t)nonce << 1 | (uint64_t)(flags & FLAG_TRACED);
 }
 
 /* The jobs of one queue: rows from `row` on. They say where the next reservation begins. */
@@ -307,7 +169,7 @@ static bool has_all(const PGresult *res, const jobq_exchange *x)
 
     for (int row = 1; row < PQntuples(res); row++) {
         bytes += (size_t)PQgetlength(res, row, C_BODY);
-        back += jobq__pgsql_get(res, row, C_TAKEN) != 0;
+        back += (jobq__pgsql_get(res, row, C_FLAGS) & FLAG_TAKEN) != 0;
     }
     return got < x->want && (x->want_bytes == 0 || bytes < x->want_bytes) &&
            back < x->want_taken_back;
@@ -327,11 +189,12 @@ static int read_answer(pgsql_store *store, const PGresult *res, jobq_exchange *x
     x->now_ms = jobq__pgsql_array_int(&meta);
     x->next_due_ms = jobq__pgsql_array_int(&meta);
     delayed_ms = jobq__pgsql_array_int(&meta);
+    x->control = store->control = jobq__pgsql_array_int(&meta);
     rc = read_queues(store, res, &meta, queues, x, nonce);
     x->exhausted = queues > 0 && has_all(res, x);
     if (rc == 0)
         jobq__pgsql_note_exchange(store, x, (size_t)PQntuples(res) - 1, delayed_ms);
-    return rc ? rc : read_settled(&meta, x);
+    return rc ? rc : jobq__pgsql_read_settled(&meta, x);
 }
 
 /* Rule C6: nothing came, though something is ready that a foreign transaction has locked. */
@@ -360,10 +223,11 @@ static int exchange(pgsql_store *store, jobq_exchange *x)
 
     jobq__pgsql_text(&p, x->worker);
     jobq__pgsql_int(&p, x->lease_ms);
-    put_settlements(&p, x->settle, x->settle_count);
+    jobq__pgsql_put_settlements(&p, x->settle, x->settle_count);
     put_reservation(store, &p, x, queues, nonce);
     jobq__pgsql_int(&p, jobq__pgsql_due_floor(store));
     put_idle(store, &p, &gone);
+    jobq__pgsql_put_follows(&p, x->settle, x->settle_count);
     rc = jobq__pgsql_run(store, ST_EXCHANGE, EXCHANGE, &p, x->settle_count > 0, &res);
     if (rc < 0)
         return rc;

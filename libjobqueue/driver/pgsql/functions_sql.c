@@ -7,7 +7,7 @@
 
 const char jobq__pgsql_sql_functions[] =
     /* The few forms of msgpack that a header is made of (doc/payload.md, section 3). */
-    "CREATE FUNCTION @.pack_int(n bigint) RETURNS bytea LANGUAGE sql IMMUTABLE\n"
+    "CREATE OR REPLACE FUNCTION @.pack_int(n bigint) RETURNS bytea LANGUAGE sql IMMUTABLE\n"
     "AS $f$ SELECT CASE\n"
     " WHEN n < 128 THEN substr(int8send(n), 8)\n"
     " WHEN n < 256 THEN '\\xcc'::bytea || substr(int8send(n), 8)\n"
@@ -15,7 +15,7 @@ const char jobq__pgsql_sql_functions[] =
     " WHEN n < 4294967296 THEN '\\xce'::bytea || substr(int8send(n), 5)\n"
     " ELSE '\\xcf'::bytea || int8send(n) END $f$;\n"
 
-    "CREATE FUNCTION @.pack_text(s text) RETURNS bytea LANGUAGE plpgsql IMMUTABLE\n"
+    "CREATE OR REPLACE FUNCTION @.pack_text(s text) RETURNS bytea LANGUAGE plpgsql IMMUTABLE\n"
     "AS $f$\n"
     "DECLARE\n"
     " b bytea := convert_to(s, 'UTF8');\n"
@@ -27,19 +27,21 @@ const char jobq__pgsql_sql_functions[] =
     "END $f$;\n"
 
     /* small: 128 for a map, 144 for a list; large: the first byte of the longer form. */
-    "CREATE FUNCTION @.pack_count(n bigint, small int, large bytea) RETURNS bytea LANGUAGE sql "
+    "CREATE OR REPLACE FUNCTION @.pack_count(n bigint, small int, large bytea) RETURNS bytea "
+    "LANGUAGE sql "
     "IMMUTABLE\n"
     "AS $f$ SELECT CASE WHEN n < 16 THEN substr(int8send(small + n), 8)\n"
     " ELSE large || substr(int8send(n), 7) END $f$;\n"
 
-    "CREATE FUNCTION @.refuse(name text, allowed text) RETURNS void LANGUAGE plpgsql\n"
+    "CREATE OR REPLACE FUNCTION @.refuse(name text, allowed text) RETURNS void LANGUAGE plpgsql\n"
     "AS $f$\n"
     "BEGIN\n"
     " RAISE EXCEPTION 'jobqueue: % must be %', name, allowed USING ERRCODE = '22023';\n"
     "END $f$;\n"
 
     /* Seconds, a number or one in a string, as ms. */
-    "CREATE FUNCTION @.span(name text, value jsonb, most numeric) RETURNS bigint LANGUAGE "
+    "CREATE OR REPLACE FUNCTION @.span(name text, value jsonb, most numeric) RETURNS bigint "
+    "LANGUAGE "
     "plpgsql\n"
     "AS $f$\n"
     "DECLARE s numeric;\n"
@@ -54,7 +56,8 @@ const char jobq__pgsql_sql_functions[] =
     " RETURN CASE WHEN s > 0 THEN greatest(round(s * 1000), 1) ELSE 0 END;\n"
     "END $f$;\n"
 
-    "CREATE FUNCTION @.whole(name text, value jsonb, least_value bigint, most bigint) RETURNS "
+    "CREATE OR REPLACE FUNCTION @.whole(name text, value jsonb, least_value bigint, most "
+    "bigint) RETURNS "
     "bigint\n"
     " LANGUAGE plpgsql\n"
     "AS $f$\n"
@@ -70,7 +73,7 @@ const char jobq__pgsql_sql_functions[] =
     "END $f$;\n"
 
     /* An RFC 3339 time or @@SECONDS since 1970 as ms; null: neither. */
-    "CREATE FUNCTION @.moment(value jsonb) RETURNS bigint LANGUAGE plpgsql\n"
+    "CREATE OR REPLACE FUNCTION @.moment(value jsonb) RETURNS bigint LANGUAGE plpgsql\n"
     "AS $f$\n"
     "DECLARE s text := value ##>> '{}';\n"
     "BEGIN\n"
@@ -89,7 +92,8 @@ const char jobq__pgsql_sql_functions[] =
 
     /* A key and its value in the header; absolute moments have another letter than relative
      * ones. */
-    "CREATE FUNCTION @.pack_moment(name text, value jsonb, absolute text, relative text)\n"
+    "CREATE OR REPLACE FUNCTION @.pack_moment(name text, value jsonb, absolute text, relative "
+    "text)\n"
     "RETURNS bytea LANGUAGE plpgsql\n"
     "AS $f$\n"
     "DECLARE at bigint := @.moment(value);\n"
@@ -104,7 +108,7 @@ const char jobq__pgsql_sql_functions[] =
     " RETURN @.pack_text(relative) || @.pack_int(at);\n"
     "END $f$;\n"
 
-    "CREATE FUNCTION @.pack_backoff(value jsonb) RETURNS bytea LANGUAGE plpgsql\n"
+    "CREATE OR REPLACE FUNCTION @.pack_backoff(value jsonb) RETURNS bytea LANGUAGE plpgsql\n"
     "AS $f$\n"
     "DECLARE\n"
     " list jsonb := value;\n"
@@ -137,7 +141,7 @@ const char jobq__pgsql_sql_functions[] =
     "packed;\n"
     "END $f$;\n"
 
-    "CREATE FUNCTION @.pack_context(value jsonb) RETURNS bytea LANGUAGE plpgsql\n"
+    "CREATE OR REPLACE FUNCTION @.pack_context(value jsonb) RETURNS bytea LANGUAGE plpgsql\n"
     "AS $f$\n"
     "DECLARE\n"
     " k text;\n"
@@ -167,7 +171,8 @@ const char jobq__pgsql_sql_functions[] =
 
     /* The header: protocol version 1, format of the body, then the options given. Null: nothing
      * to say. */
-    "CREATE FUNCTION @.pack_header(json boolean, options jsonb) RETURNS bytea LANGUAGE plpgsql\n"
+    "CREATE OR REPLACE FUNCTION @.pack_header(json boolean, options jsonb) RETURNS bytea "
+    "LANGUAGE plpgsql\n"
     "AS $f$\n"
     "DECLARE\n"
     " parts bytea[] := '{}';\n"
@@ -218,7 +223,7 @@ const char jobq__pgsql_sql_functions[] =
 
     /* What a worker could not read is refused here: integers beyond 64 bits, more than 64
      * levels, forms like {"$bytes": 5}. */
-    "CREATE FUNCTION @.check_json(value jsonb) RETURNS void LANGUAGE plpgsql\n"
+    "CREATE OR REPLACE FUNCTION @.check_json(value jsonb) RETURNS void LANGUAGE plpgsql\n"
     "AS $f$\n"
     "DECLARE\n"
     " s text := value::text;\n"
@@ -263,7 +268,7 @@ const char jobq__pgsql_sql_functions[] =
     " END IF;\n"
     "END $f$;\n"
 
-    "CREATE FUNCTION @.new_id() RETURNS text LANGUAGE sql VOLATILE\n"
+    "CREATE OR REPLACE FUNCTION @.new_id() RETURNS text LANGUAGE sql VOLATILE\n"
     "AS $f$\n"
     " SELECT substr(t, 1, 8) || '-' || substr(t, 9, 4) || '-7' || substr(m, 1, 3) || '-' ||\n"
     "  substr('89ab', 1 + get_byte(decode(substr(m, 4, 2), 'hex'), 0) % 4, 1) || substr(m, 6, 3) "
@@ -275,7 +280,8 @@ const char jobq__pgsql_sql_functions[] =
     "   pg_postmaster_start_time()::text) AS m) x\n"
     "$f$;\n"
 
-    "CREATE FUNCTION @.check_label(name text, value text, most int) RETURNS void LANGUAGE "
+    "CREATE OR REPLACE FUNCTION @.check_label(name text, value text, most int) RETURNS void "
+    "LANGUAGE "
     "plpgsql\n"
     "AS $f$\n"
     "BEGIN\n"
@@ -285,7 +291,8 @@ const char jobq__pgsql_sql_functions[] =
     " END IF;\n"
     "END $f$;\n"
 
-    "CREATE FUNCTION @.push_body(queue text, name text, json boolean, body bytea, given jsonb,\n"
+    "CREATE OR REPLACE FUNCTION @.push_body(queue text, name text, json boolean, body bytea, "
+    "given jsonb,\n"
     " OUT id text, OUT result text) LANGUAGE plpgsql\n"
     "AS $f$\n"
     "DECLARE\n"
@@ -356,7 +363,8 @@ const char jobq__pgsql_sql_functions[] =
     "END $f$;\n"
 
     /* For applications: result is stored, held (id is the holder's) or duplicate. */
-    "CREATE FUNCTION @.push(queue text, name text, payload jsonb, options jsonb DEFAULT '{}',\n"
+    "CREATE OR REPLACE FUNCTION @.push(queue text, name text, payload jsonb, options jsonb "
+    "DEFAULT '{}',\n"
     " OUT id text, OUT result text) LANGUAGE plpgsql SECURITY INVOKER\n"
     " SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on\n"
     "AS $f$\n"
@@ -366,13 +374,15 @@ const char jobq__pgsql_sql_functions[] =
     "  convert_to(coalesce(payload, 'null')::text, 'UTF8'), options) p;\n"
     "END $f$;\n"
 
-    "CREATE FUNCTION @.push(queue text, name text, payload text, options jsonb DEFAULT '{}',\n"
+    "CREATE OR REPLACE FUNCTION @.push(queue text, name text, payload text, options jsonb "
+    "DEFAULT '{}',\n"
     " OUT id text, OUT result text) LANGUAGE sql SECURITY INVOKER\n"
     " SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on\n"
     "AS $f$ SELECT p.id, p.result FROM @.push(queue, name, payload::jsonb, options) p $f$;\n"
 
     /* A body that is msgpack already. */
-    "CREATE FUNCTION @.push(queue text, name text, payload bytea, options jsonb DEFAULT '{}',\n"
+    "CREATE OR REPLACE FUNCTION @.push(queue text, name text, payload bytea, options jsonb "
+    "DEFAULT '{}',\n"
     " OUT id text, OUT result text) LANGUAGE sql SECURITY INVOKER\n"
     " SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on\n"
     "AS $f$ SELECT p.id, p.result\n"

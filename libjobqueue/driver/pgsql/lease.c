@@ -9,15 +9,15 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#define RENEW "SELECT now_ms, held, was_taken FROM @.renew($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+#define RENEW \
+    "SELECT now_ms, held, was_taken, control FROM @.renew($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 #define LEAVE "SELECT @.leave($1, $2)"
-#define HELD                                                                   \
-    "SELECT j.id, q.name, h.seq, coalesce(j.fence, 0) + 1, h.nonce, j.traced " \
-    "FROM @.worker w "                                                         \
-    "JOIN @.held h ON h.worker = w.key "                                       \
-    "JOIN @.job j ON j.seq = h.seq "                                           \
-    "JOIN @.queue q ON q.id = h.queue "                                        \
-    "WHERE w.id = $1 "                                                         \
+#define HELD                                                                              \
+    "SELECT j.id, h.queue, h.seq, coalesce(j.fence, 0) + 1, h.nonce, j.traced, j.cancel " \
+    "FROM @.worker w "                                                                    \
+    "JOIN @.held h ON h.worker = w.key "                                                  \
+    "JOIN @.job j ON j.seq = h.seq "                                                      \
+    "WHERE w.id = $1 "                                                                    \
     "ORDER BY h.seq"
 #define WORKERS                                                                  \
     "SELECT w.id, w.host, w.queues, w.names, w.pid, w.processes, w.started_at, " \
@@ -58,6 +58,7 @@ static int renew(pgsql_store *store, jobq_renewal *r)
     r->now_ms = jobq__pgsql_get(res, 0, 0);
     r->held = jobq__pgsql_get(res, 0, 1);
     taken = jobq__pgsql_get(res, 0, 2);
+    r->control = jobq__pgsql_get(res, 0, 3);
     PQclear(res);
     if (taken)
         return jobq__refuse_lapsed("postgresql", r->worker);
@@ -106,6 +107,7 @@ static int read_held(const PGresult *res, jobq_batch *out)
             return jobq__error_nomem();
         r->fence = jobq__pgsql_get(res, row, 3);
         r->state = PG_RESERVED;
+        r->cancel = (uint8_t)jobq__pgsql_get(res, row, 6);
         r->token.word[0] = (uint64_t)jobq__pgsql_get(res, row, 2);
         r->token.word[1] = (uint64_t)r->fence;
         r->token.word[2] =

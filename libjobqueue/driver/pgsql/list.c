@@ -11,13 +11,13 @@
 
 /* Columns of a shown job, in the order read_shown reads them. */
 #define SHOWN(few)                                                                            \
-    "q.name, j.state, j.rank, j.available_at, j.id, j.name, j.version, j.unique_key, "        \
+    "j.queue, j.state, j.rank, j.available_at, j.id, j.name, j.version, j.unique_key, "       \
     "coalesce(j.deliveries, 0) + (h.key IS NOT NULL)::int, coalesce(j.failures, 0), "         \
     "coalesce(j.crashes, 0), coalesce(j.releases, 0), coalesce(j.losses, 0), "                \
     "coalesce(j.exceptions, 0), coalesce(j.parks, 0), coalesce(j.parked_since, 0), "          \
     "coalesce(j.fence, 0) + (h.key IS NOT NULL)::int, j.enqueued_at, "                        \
     "coalesce(j.base_at, j.enqueued_at), j.died_at, j.reason, j.taken, h.id, h.alive_until, " \
-    "t.now_ms, d.due, "                                                                       \
+    "t.now_ms, d.due, j.cancel, "                                                             \
     "CASE WHEN " few " THEN NULL ELSE j.header END, "                                         \
     "CASE WHEN " few " THEN NULL ELSE j.body END, "                                           \
     "CASE WHEN " few " THEN NULL ELSE x.error END, "                                          \
@@ -25,7 +25,6 @@
 #define TIME "(SELECT @.now_ms() AS now_ms OFFSET 0) t "
 /* Who holds it is asked worker by worker, by the key of `held`. */
 #define JOINED                                                              \
-    "JOIN @.queue q ON q.id = j.queue "                                     \
     "LEFT JOIN @.trace x ON x.seq = j.seq AND j.traced "                    \
     "LEFT JOIN @.delayed d ON d.due = j.available_at AND d.seq = j.seq "    \
     "LEFT JOIN LATERAL (SELECT w.key, w.id, w.alive_until FROM @.worker w " \
@@ -36,56 +35,55 @@
                              "FROM " TIME "CROSS JOIN @.job j " JOINED "WHERE j.id = $1"
 /* A page: l gives the places p0, p1, p2 behind the cursor ($3, $4, $5) and the job s; one more
  * than the limit. The parameters of all lists: $1 queue, $2 limit, $6 few columns. */
-#define PAGE(places)                                                    \
-    "WITH t AS MATERIALIZED (SELECT @.now_ms() AS now_ms), "            \
-    "c AS MATERIALIZED (SELECT k.id FROM @.queue k WHERE k.name = $1) " \
-    "SELECT " SHOWN("$6") ", l.p0, l.p1, l.p2 "                         \
-                          "FROM t CROSS JOIN (" places ") l "           \
+#define PAGE(places)                                          \
+    "WITH t AS MATERIALIZED (SELECT @.now_ms() AS now_ms) "   \
+    "SELECT " SHOWN("$6") ", l.p0, l.p1, l.p2 "               \
+                          "FROM t CROSS JOIN (" places ") l " \
                           "JOIN @.job j ON j.seq = l.s " JOINED "ORDER BY l.p0, l.p1, l.p2"
 #define BEHIND "> ($3, $4, $5) "
-#define LINE_PLACES(table, at, more)                                                  \
-    "(SELECT y.rank::bigint AS p0, " at " AS p1, y.seq AS p2, y.seq AS s "            \
-    "FROM @." table " y "                                                             \
-    "WHERE y.queue = (SELECT id FROM c) AND (y.rank, " at ", y.seq) " BEHIND more " " \
+#define LINE_PLACES(table, at, more)                                       \
+    "(SELECT y.rank::bigint AS p0, " at " AS p1, y.seq AS p2, y.seq AS s " \
+    "FROM @." table " y "                                                  \
+    "WHERE y.queue = $1 AND (y.rank, " at ", y.seq) " BEHIND more " "      \
     "ORDER BY y.rank, " at ", y.seq LIMIT $2)"
 #define READY_LINE LINE_PLACES("ready", "y.available_at", "")
 #define TAKEN_LINE LINE_PLACES("taken", "y.available_at", "")
 #define DUE_LINE LINE_PLACES("delayed", "y.due", "AND y.due <= (SELECT now_ms FROM t)")
-#define EXPIRED_PLACES                                                                    \
-    "(SELECT j.rank::bigint, j.available_at, j.seq, j.seq "                               \
-    "FROM @.worker w "                                                                    \
-    "JOIN @.held y ON y.worker = w.key "                                                  \
-    "JOIN @.job j ON j.seq = y.seq "                                                      \
-    "WHERE y.queue = (SELECT id FROM c) AND w.alive_until <= (SELECT now_ms FROM t) AND " \
+#define EXPIRED_PLACES                                                    \
+    "(SELECT j.rank::bigint, j.available_at, j.seq, j.seq "               \
+    "FROM @.worker w "                                                    \
+    "JOIN @.held y ON y.worker = w.key "                                  \
+    "JOIN @.job j ON j.seq = y.seq "                                      \
+    "WHERE y.queue = $1 AND w.alive_until <= (SELECT now_ms FROM t) AND " \
     "(j.rank, j.available_at, j.seq) " BEHIND "ORDER BY 1, 2, 3 LIMIT $2)"
 #define READY_PLACES                                                                        \
     READY_LINE " UNION ALL " TAKEN_LINE " UNION ALL " DUE_LINE " UNION ALL " EXPIRED_PLACES \
                " ORDER BY 1, 2, 3 LIMIT $2"
-#define DELAYED_PLACES                                                                       \
-    "SELECT 0::bigint AS p0, y.due AS p1, y.seq AS p2, y.seq AS s "                          \
-    "FROM @.delayed y "                                                                      \
-    "WHERE y.queue = (SELECT id FROM c) AND y.due > (SELECT now_ms FROM t) AND $3 = $3 AND " \
-    "(y.due, y.seq) > ($4, $5) "                                                             \
+#define DELAYED_PLACES                                                       \
+    "SELECT 0::bigint AS p0, y.due AS p1, y.seq AS p2, y.seq AS s "          \
+    "FROM @.delayed y "                                                      \
+    "WHERE y.queue = $1 AND y.due > (SELECT now_ms FROM t) AND $3 = $3 AND " \
+    "(y.due, y.seq) > ($4, $5) "                                             \
     "ORDER BY y.due, y.seq LIMIT $2"
-#define RESERVED_PLACES                                                              \
-    "SELECT 0::bigint AS p0, 0::bigint AS p1, y.seq AS p2, y.seq AS s "              \
-    "FROM @.worker w "                                                               \
-    "JOIN @.held y ON y.worker = w.key "                                             \
-    "WHERE y.queue = (SELECT id FROM c) AND w.alive_until > (SELECT now_ms FROM t) " \
-    "AND $3 + $4 IS NOT NULL AND y.seq > $5 "                                        \
+#define RESERVED_PLACES                                                 \
+    "SELECT 0::bigint AS p0, 0::bigint AS p1, y.seq AS p2, y.seq AS s " \
+    "FROM @.worker w "                                                  \
+    "JOIN @.held y ON y.worker = w.key "                                \
+    "WHERE y.queue = $1 AND w.alive_until > (SELECT now_ms FROM t) "    \
+    "AND $3 + $4 IS NOT NULL AND y.seq > $5 "                           \
     "ORDER BY y.seq LIMIT $2"
-#define DONE_PLACES                                                                              \
-    "SELECT 0::bigint AS p0, 0::bigint AS p1, y.seq AS p2, y.seq AS s "                          \
-    "FROM @.job y "                                                                              \
-    "WHERE y.state = 3 AND y.queue = (SELECT id FROM c) AND $3 + $4 IS NOT NULL AND y.seq > $5 " \
+#define DONE_PLACES                                                              \
+    "SELECT 0::bigint AS p0, 0::bigint AS p1, y.seq AS p2, y.seq AS s "          \
+    "FROM @.job y "                                                              \
+    "WHERE y.state = 3 AND y.queue = $1 AND $3 + $4 IS NOT NULL AND y.seq > $5 " \
     "ORDER BY y.seq LIMIT $2"
-#define DEAD_PLACES                                                                     \
-    "SELECT 0::bigint AS p0, -y.died_at AS p1, -y.seq AS p2, y.seq AS s "               \
-    "FROM @.job y "                                                                     \
-    "WHERE y.state = 4 AND $3 = $3 AND (y.died_at, y.seq) < (-$4, -$5) "                \
-    "AND ($1 IS NULL OR y.queue = (SELECT id FROM c)) AND ($7 IS NULL OR y.name = $7) " \
-    "AND ($8 = 0 OR y.reason = $8) "                                                    \
-    "AND ($9 <= 0 OR y.died_at <= (SELECT now_ms FROM t) - $9) "                        \
+#define DEAD_PLACES                                                       \
+    "SELECT 0::bigint AS p0, -y.died_at AS p1, -y.seq AS p2, y.seq AS s " \
+    "FROM @.job y "                                                       \
+    "WHERE y.state = 4 AND $3 = $3 AND (y.died_at, y.seq) < (-$4, -$5) "  \
+    "AND ($1 IS NULL OR y.queue = $1) AND ($7 IS NULL OR y.name = $7) "   \
+    "AND ($8 = 0 OR y.reason = $8) "                                      \
+    "AND ($9 <= 0 OR y.died_at <= (SELECT now_ms FROM t) - $9) "          \
     "ORDER BY y.died_at DESC, y.seq DESC LIMIT $2"
 
 enum {
@@ -108,6 +106,7 @@ enum {
     S_ALIVE_UNTIL,
     S_NOW,
     S_DUE,
+    S_CANCEL,
     S_HEADER,
     S_BODY,
     S_ERROR,
@@ -135,6 +134,7 @@ static void read_numbers(const PGresult *res, int row, jobq_record *r)
     r->died_at_ms = jobq__pgsql_get(res, row, S_DIED);
     r->reason = (uint8_t)jobq__pgsql_get(res, row, S_REASON);
     r->taken_back = jobq__pgsql_get(res, row, S_TAKEN);
+    r->cancel = (uint8_t)jobq__pgsql_get(res, row, S_CANCEL);
 }
 
 /* The state people see; sets who holds it. False: no memory. */

@@ -22,7 +22,7 @@
 #include "driver/common.h"
 
 enum { PG_READY = 0, PG_DELAYED = 1, PG_RESERVED = 2, PG_DONE = 3, PG_DEAD = 4 };
-enum { PG_RANKS = 10, PG_QUEUES_CACHED = 16, PG_QUEUE_MAX = 128 };
+enum { PG_RANKS = 10, PG_QUEUES_CACHED = 64, PG_QUEUE_MAX = 129 };
 enum { PG_SCHEMA_MAX = 63 };
 
 /* Types of parameters, by their fixed object ids. */
@@ -50,6 +50,7 @@ typedef enum {
     ST_NOW,
     ST_PUSH,
     ST_PUSH_SINGLE,
+    ST_PUSH_PLAIN,
     ST_EXCHANGE,
     ST_RENEW,
     ST_LEAVE,
@@ -66,6 +67,9 @@ typedef enum {
     ST_COUNTS,
     ST_QUEUES,
     ST_MEND,
+    ST_CONTROL,
+    ST_CANCEL,
+    ST_CLEAR,
     ST_COUNT
 } pgsql_statement;
 
@@ -73,6 +77,7 @@ typedef enum {
 typedef struct {
     size_t n;
     char name[PG_QUEUE_MAX];
+    bool noted;       /* its name stands in the store */
     bool known;       /* the floors hold */
     int64_t rewinds;  /* of the queue, when they were taken */
     int64_t start_us; /* monotonic: when the line was last read from its start ... */
@@ -95,7 +100,7 @@ typedef struct pgsql_store {
     bool listening;                 /* this connection has said LISTEN */
     int64_t deadline_us;            /* of the call under way, monotonic */
     char *texts[ST_COUNT];
-    bool prepared[ST_COUNT];
+    bool used[ST_COUNT], prepared[ST_COUNT];
     pgsql_front fronts[PG_QUEUES_CACHED];
     size_t front_count;
     /* delayed and kept jobs up to this time have been handled; read anew from the start now and
@@ -110,6 +115,7 @@ typedef struct pgsql_store {
     /* the last exchange found these queues empty: until we are told otherwise they are */
     int64_t empty_us; /* monotonic, 0 = not known */
     int64_t empty_hash, empty_due_us;
+    int64_t control;     /* the control value as last heard */
     int futile;          /* times we were told and others had taken it */
     bool look_answered;  /* the last wait ended because a look found something ... */
     bool vain;           /* ... and the exchange then got nothing of it */
@@ -134,7 +140,7 @@ int jobq__pgsql_dial(pgsql_store *store);
 
 /* ---- params.c: binary parameters ------------------------------------------------------------- */
 
-enum { PG_PARAMS = 16 };
+enum { PG_PARAMS = 20 };
 typedef struct {
     jobq__buf bytes;
     int n;
@@ -204,8 +210,9 @@ bool jobq__pgsql_state_is(const PGresult *res, const char *state);
 
 int jobq__pgsql_migrate(pgsql_store *store);
 int jobq__pgsql_check_schema(pgsql_store *store, bool may_migrate);
-extern const char jobq__pgsql_tables[], jobq__pgsql_functions[], jobq__pgsql_exchange_functions[],
-    jobq__pgsql_upkeep_functions[], jobq__pgsql_sql_functions[];
+extern const char jobq__pgsql_tables_1[], jobq__pgsql_tables_2[], jobq__pgsql_functions[],
+    jobq__pgsql_exchange_functions[], jobq__pgsql_upkeep_functions[],
+    jobq__pgsql_control_functions[], jobq__pgsql_sql_functions[], jobq__pgsql_view[];
 
 /* ---- floors.c -------------------------------------------------------------------------------- */
 
@@ -226,6 +233,16 @@ int64_t jobq__pgsql_due_floor(pgsql_store *store);
 void jobq__pgsql_due_passed(pgsql_store *store, int64_t floor, int64_t us, bool all,
                             int64_t now_ms);
 
+/* ---- settle.c -------------------------------------------------------------------------------- */
+
+/* Five parameters: those that only end a job, then the others. */
+void jobq__pgsql_put_settlements(pgsql_params *p, const jobq_settlement *s, size_t n);
+/* Two parameters: the jobs that follow. */
+void jobq__pgsql_put_follows(pgsql_params *p, const jobq_settlement *s, size_t n);
+void jobq__pgsql_put_follow(pgsql_params *p, const jobq_push *follow); /* one, or NULL */
+int64_t jobq__pgsql_due_of(const jobq_push *item); /* 0 at once, above a moment, below a delay */
+int jobq__pgsql_read_settled(pgsql_array *meta, jobq_exchange *x);
+
 /* ---- the operations -------------------------------------------------------------------------- */
 
 int jobq__pgsql_push(void *handle, jobq_push *items, size_t n);
@@ -244,6 +261,9 @@ int jobq__pgsql_list(void *handle, jobq_listing *l);
 int jobq__pgsql_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__pgsql_queues(void *handle, jobq_batch *out);
 int jobq__pgsql_mend(void *handle, jobq_mending *m);
+int jobq__pgsql_control(void *handle, jobq_control *c);
+int jobq__pgsql_cancel(void *handle, jobq_cancelling *c);
+int jobq__pgsql_clear(void *handle, jobq_clearing *c);
 int jobq__pgsql_now(void *handle, int64_t *now_ms_out);
 
 #endif

@@ -13,6 +13,8 @@
     "@.push_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 #define PUSH_SINGLE "SELECT result, holder FROM @.push_single($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 
+#define PUSH_PLAIN "SELECT @.push_plain($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+
 typedef jobq_slice (*slice_of)(const jobq_push *item);
 
 static jobq_slice id_of(const jobq_push *item)
@@ -45,6 +47,11 @@ static jobq_slice body_of(const jobq_push *item)
     return item->body;
 }
 
+static bool is_same(jobq_slice a, jobq_slice b)
+{
+    return !a.p == !b.p && jobq__slice_equal(a, b);
+}
+
 static void put_slices(pgsql_params *p, Oid type, const jobq_push *items, size_t n, slice_of get)
 {
     jobq__pgsql_array(p, type, n);
@@ -53,20 +60,36 @@ static void put_slices(pgsql_params *p, Oid type, const jobq_push *items, size_t
     jobq__pgsql_end(p);
 }
 
-static bool is_one_queue(const jobq_push *items, size_t n)
+/* What all have in common travels once. */
+static void put_alike(pgsql_params *p, Oid type, const jobq_push *items, size_t n, slice_of get)
 {
-    for (size_t i = 1; i < n; i++)
-        if (!jobq__slice_equal(items[0].queue, items[i].queue))
-            return false;
-    return true;
+    size_t same = 1;
+
+    while (same < n && is_same(get(&items[0]), get(&items[same])))
+        same++;
+    put_slices(p, type, items, same == n ? 1 : n, get);
 }
 
-static void put_numbers(pgsql_params *p, const jobq_push *items, size_t n)
+static void put_versions(pgsql_params *p, const jobq_push *items, size_t n)
 {
+    size_t same = 1;
+
+    while (same < n && items[0].version == items[same].version)
+        same++;
+    n = same == n ? 1 : n;
     jobq__pgsql_array(p, PG_INT4, n);
     for (size_t i = 0; i < n; i++)
         jobq__pgsql_put_int4(p, items[i].version);
     jobq__pgsql_end(p);
+}
+
+static void put_ranks(pgsql_params *p, const jobq_push *items, size_t n)
+{
+    size_t same = 1;
+
+    while (same < n && items[0].priority == items[same].priority)
+        same++;
+    n = same == n ? 1 : n;
     jobq__pgsql_array(p, PG_INT2, n);
     for (size_t i = 0; i < n; i++)
         jobq__pgsql_put_int2(p, (int16_t)(JOBQ__TOP_PRIORITY - items[i].priority));
@@ -116,18 +139,54 @@ static void read_refusals(const PGresult *res, jobq_push *items, size_t n)
     }
 }
 
-static int push_single(pgsql_store *store, jobq_push *item)
+int64_t jobq__pgsql_due_of(const jobq_push *item)
+{
+    return item->at_ms > 0 ? item->at_ms : item->delay_ms > 0 ? -item->delay_ms : 0;
+}
+
+/* What most pushes are: nobody can have that id, no unique key is asked for, and the session is
+ * ours. */
+static bool is_plain(const pgsql_store *store, const jobq_push *item)
+{
+    return item->fresh_id && !item->unique.p && !store->pooled;
+}
+
+static void put_head(pgsql_params *p, const jobq_push *item)
+{
+    jobq__pgsql_text(p, item->id);
+    jobq__pgsql_text(p, item->queue);
+    jobq__pgsql_text(p, item->name);
+    jobq__pgsql_int(p, item->version);
+    jobq__pgsql_int(p, JOBQ__TOP_PRIORITY - item->priority);
+    jobq__pgsql_int(p, jobq__pgsql_due_of(item));
+}
+
+static int push_plain(pgsql_store *store, jobq_push *item, bool is_new)
 {
     pgsql_params p = {0};
     PGresult *res;
     int rc;
 
-    jobq__pgsql_text(&p, item->id);
-    jobq__pgsql_text(&p, item->queue);
-    jobq__pgsql_text(&p, item->name);
-    jobq__pgsql_int(&p, item->version);
-    jobq__pgsql_int(&p, JOBQ__TOP_PRIORITY - item->priority);
-    jobq__pgsql_int(&p, item->at_ms > 0 ? item->at_ms : item->delay_ms > 0 ? -item->delay_ms : 0);
+    put_head(&p, item);
+    jobq__pgsql_bytes(&p, item->header);
+    jobq__pgsql_bytes(&p, item->body);
+    jobq__pgsql_bool(&p, is_new);
+    rc = jobq__pgsql_run(store, ST_PUSH_PLAIN, PUSH_PLAIN, &p, true, &res);
+    if (rc < 0)
+        return rc;
+    item->result = 0;
+    PQclear(res);
+    return 0;
+}
+
+/* Judges also what stands against it. */
+static int push_judged(pgsql_store *store, jobq_push *item)
+{
+    pgsql_params p = {0};
+    PGresult *res;
+    int rc;
+
+    put_head(&p, item);
     jobq__pgsql_bytes(&p, item->unique);
     jobq__pgsql_bytes(&p, item->header);
     jobq__pgsql_bytes(&p, item->body);
@@ -139,6 +198,22 @@ static int push_single(pgsql_store *store, jobq_push *item)
     return 0;
 }
 
+static int push_single(pgsql_store *store, jobq_push *item)
+{
+    pgsql_front *front = jobq__pgsql_front(store, item->queue);
+    int rc = JOBQ_EINVAL;
+
+    if (is_plain(store, item))
+        rc = push_plain(store, item, !front || !front->noted);
+    if (rc == JOBQ_EINVAL) { /* also an id that exists after all, a value that is refused again */
+        jobq__error_clear();
+        rc = push_judged(store, item);
+    }
+    if (rc == 0 && front)
+        front->noted = true;
+    return rc;
+}
+
 static int push(pgsql_store *store, jobq_push *items, size_t n)
 {
     pgsql_params p = {0};
@@ -146,12 +221,13 @@ static int push(pgsql_store *store, jobq_push *items, size_t n)
     int rc;
 
     put_slices(&p, PG_TEXT, items, n, id_of);
-    put_slices(&p, PG_TEXT, items, is_one_queue(items, n) ? 1 : n, queue_of);
-    put_slices(&p, PG_TEXT, items, n, name_of);
-    put_numbers(&p, items, n);
+    put_alike(&p, PG_TEXT, items, n, queue_of);
+    put_alike(&p, PG_TEXT, items, n, name_of);
+    put_versions(&p, items, n);
+    put_ranks(&p, items, n);
     put_times(&p, items, n);
-    put_slices(&p, PG_BYTEA, items, n, unique_of);
-    put_slices(&p, PG_BYTEA, items, n, header_of);
+    put_alike(&p, PG_BYTEA, items, n, unique_of);
+    put_alike(&p, PG_BYTEA, items, n, header_of);
     put_slices(&p, PG_BYTEA, items, n, body_of);
     rc = jobq__pgsql_run(store, ST_PUSH, PUSH, &p, true, &res);
     if (rc < 0)

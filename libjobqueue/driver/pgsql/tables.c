@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Version 1 of the schema: the tables and the view for people (rule N6). '@' stands for the
- * schema, '#' for the channel, doubled for themselves.
+ * The tables, version by version; the functions (functions*.c) and the view (view.c) are made anew
+ * by every migration. '@' stands for the schema, '#' for the channel, doubled for themselves.
  */
 #include "driver/pgsql/pgsql.h"
-#include "driver/sql/view.h"
 
-const char jobq__pgsql_tables[] =
+const char jobq__pgsql_tables_1[] =
     "CREATE TABLE @.meta(version int NOT NULL, migrated_at timestamptz NOT NULL DEFAULT now());\n"
     "INSERT INTO @.meta(version) VALUES (0);\n"
     /* rewinds: raised by whoever puts a job in front of those that workers have already passed. */
@@ -107,57 +106,37 @@ const char jobq__pgsql_tables[] =
     " key bigint NOT NULL,\n"
     " until bigint NOT NULL,\n"
     " queue text COLLATE \"C\" NOT NULL,\n"
-    " PRIMARY KEY (queue, key)) WITH (fillfactor = 50);\n"
+    " PRIMARY KEY (queue, key)) WITH (fillfactor = 50);\n";
 
-    "CREATE FUNCTION @.now_ms() RETURNS bigint LANGUAGE sql VOLATILE\n"
-    "AS $f$ SELECT trunc(extract(epoch FROM clock_timestamp()) * 1000)::bigint $f$;\n"
-
-    "CREATE FUNCTION @.readable(bytes bytea) RETURNS text LANGUAGE plpgsql STABLE\n"
-    " SET search_path = pg_catalog, pg_temp\n"
-    "AS $f$\n"
-    "BEGIN\n"
-    " RETURN convert_from(bytes, 'UTF8');\n"
-    "EXCEPTION WHEN OTHERS THEN\n"
-    " RETURN encode(bytes, 'hex');\n"
-    "END $f$;\n"
-
-    /* A body as JSON: itself when it is JSON, else a string with its bytes in hex. */
-    "CREATE FUNCTION @.as_json(header bytea, body bytea) RETURNS jsonb LANGUAGE plpgsql STABLE\n"
-    " SET search_path = pg_catalog, pg_temp\n"
-    "AS $f$\n"
-    "BEGIN\n"
-    " IF length(header) > 1 AND get_byte(header, 1) = 106 THEN\n"
-    "  RETURN convert_from(body, 'UTF8')::jsonb;\n"
-    " END IF;\n"
-    " RETURN to_jsonb(encode(body, 'hex'));\n"
-    "EXCEPTION WHEN OTHERS THEN\n"
-    " RETURN to_jsonb(encode(body, 'hex'));\n"
-    "END $f$;\n"
-
-    "CREATE VIEW @.jobqueue_jobs AS\n"
-    "SELECT j.id, q.name AS queue, j.name,\n"
-    " CASE j.state WHEN 3 THEN 'done' WHEN 4 THEN 'dead' ELSE\n"
-    "  CASE WHEN w.alive_until > t.now_ms THEN 'reserved'\n"
-    "   WHEN w.key IS NULL AND d.due > t.now_ms THEN 'delayed' ELSE 'ready' END END AS state,\n"
-    " CASE WHEN w.alive_until > t.now_ms THEN w.id END AS reserved_by,\n"
-    " CASE WHEN w.alive_until > t.now_ms THEN to_timestamp(w.alive_until / 1000.0) END\n"
-    "  AS reserved_until,\n"
-    " 9 - j.rank AS priority, j.version,\n"
-    " coalesce(j.failures, 0) + coalesce(j.crashes, 0) + 1 AS attempt,\n"
-    " coalesce(j.deliveries, 0) + (h.seq IS NOT NULL)::int AS deliveries,\n"
-    " coalesce(j.failures, 0) AS failures, coalesce(j.crashes, 0) AS crashes,\n"
-    " coalesce(j.releases, 0) AS releases, coalesce(j.losses, 0) AS losses,\n"
-    " coalesce(j.fence, 0) + (h.seq IS NOT NULL)::int AS fence,\n"
-    " to_timestamp(j.enqueued_at / 1000.0) AS enqueued_at,\n"
-    " to_timestamp(j.available_at / 1000.0) AS available_at,\n"
-    " to_timestamp(j.died_at / 1000.0) AS died_at,\n"
-    " CASE" JOBQ__SQL_REASONS "\n"
-    "  ELSE j.reason::text END AS reason,\n"
-    " @.readable(j.unique_key) AS unique_key,\n"
-    " @.as_json(j.header, j.body) AS payload\n"
-    "FROM @.job j\n"
-    "CROSS JOIN (SELECT @.now_ms() AS now_ms OFFSET 0) t\n"
-    "JOIN @.queue q ON q.id = j.queue\n"
-    "LEFT JOIN @.held h ON h.seq = j.seq AND j.state = 0\n"
-    "LEFT JOIN @.worker w ON w.key = h.worker\n"
-    "LEFT JOIN @.delayed d ON d.due = j.available_at AND d.seq = j.seq AND j.state = 0;\n";
+/* Jobs carry their queue's name, so that a push writes no row that others may have to wait for: a
+ * name is noted without being unique, and who does not see it notes it once more. */
+const char jobq__pgsql_tables_2[] =
+    "DROP VIEW IF EXISTS @.jobqueue_jobs;\n"
+    "DROP FUNCTION IF EXISTS @.queue_key(text),\n"
+    " @.push_one(int, text, text, int, smallint, bigint, bigint, bytea, bytea, bytea),\n"
+    " @.take(int, int, bigint, bigint[], bigint[], bigint, bigint, bigint),\n"
+    " @.exchange(text, bigint, bigint[], bigint[], bigint[], bytea[], bytea[], text[], bigint[],\n"
+    "  bigint, bigint, bigint, bigint, bigint, bigint),\n"
+    " @.renew(text, bigint, bigint[], bigint[], text, bigint, text, text, bigint),\n"
+    " @.look(text[], bigint[], bigint, bigint, bigint);\n"
+    "CREATE FUNCTION @.queue_name(key int) RETURNS text LANGUAGE sql STABLE\n"
+    "AS $f$ SELECT q.name FROM @.queue q WHERE q.id = key $f$;\n"
+    "ALTER TABLE @.job ALTER queue TYPE text COLLATE \"C\" USING @.queue_name(queue),\n"
+    " ADD cancel smallint;\n"
+    "ALTER TABLE @.ready ALTER queue TYPE text COLLATE \"C\" USING @.queue_name(queue);\n"
+    "ALTER TABLE @.taken ALTER queue TYPE text COLLATE \"C\" USING @.queue_name(queue);\n"
+    "ALTER TABLE @.delayed ALTER queue TYPE text COLLATE \"C\" USING @.queue_name(queue);\n"
+    "ALTER TABLE @.held ALTER queue TYPE text COLLATE \"C\" USING @.queue_name(queue);\n"
+    "DROP FUNCTION @.queue_name(int);\n"
+    "ALTER TABLE @.queue DROP id, DROP rewinds, DROP CONSTRAINT queue_name_key;\n"
+    "CREATE INDEX queue_name ON @.queue(name);\n"
+    /* n: raised by whoever puts a job in front of those that workers have already passed.
+     * Written by workers alone. */
+    "CREATE TABLE @.rewind(queue text COLLATE \"C\" PRIMARY KEY, n bigint NOT NULL)\n"
+    " WITH (fillfactor = 50);\n"
+    /* One row. value: raised by every change of what workers are asked to do. */
+    "CREATE TABLE @.control(value bigint NOT NULL, generation bigint NOT NULL)\n"
+    " WITH (fillfactor = 10);\n"
+    "INSERT INTO @.control VALUES (0, 0);\n"
+    /* An empty name stands for all queues. until: ms since 1970, 0 = until resumed. */
+    "CREATE TABLE @.pause(queue text COLLATE \"C\" PRIMARY KEY, until bigint NOT NULL);\n";

@@ -7,8 +7,8 @@
  * works for a moment, and is taken back by an exchange (exchange.c) when it works on. An exchange
  * that found nothing while the registration stood saves the look.
  *
- * Notifications carry a queue's name and whether something is ready (r) or due earlier (d).
- * Behind a pooler: polling with growing gaps.
+ * Notifications carry a queue's name and whether something is ready (r) or due earlier (d); c: what
+ * is asked of workers has changed. Behind a pooler: polling with growing gaps.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -17,13 +17,14 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#define LOOK "SELECT now_ms, ready, due, us FROM @.look($1, $2, $3, $4, $5)"
+#define LOOK "SELECT now_ms, ready, due, us, control FROM @.look($1, $2, $3, $4, $5)"
 
 enum {
     REGISTERED_MS = 60000, /* how long a registration holds */
     RENEW_US = 35000000,   /* with less than that left it is renewed */
     SAFETY_US = 30000000,  /* the longest time without a look */
     EMPTY_US = 20000000,   /* how long an exchange's word is trusted */
+    CONTROL_MS = 900,      /* the longest gap of polling by who obeys */
     FAR_MS = 1000000000
 };
 /* After registering: when to look once more. */
@@ -42,11 +43,15 @@ typedef struct {
 
 /* ---- what is known before a look ------------------------------------------------------------- */
 
-static int64_t hash_queues(const jobq_slice *queues, size_t n)
+/* Of those of an exchange without the hidden ones: they are waited for along with the others, but
+ * asked only now and then. */
+static int64_t hash_queues(const jobq_slice *queues, size_t n, bool hidden_too)
 {
     uint64_t hash = PG_HASH_BEGIN;
 
     for (size_t i = 0; i < n; i++) {
+        if (!hidden_too && jobq__queue_is_hidden(queues[i]))
+            continue;
         hash = jobq__pgsql_hash(hash, queues[i]);
         hash = jobq__pgsql_hash(hash, jobq__slice("\xff", 1)); /* no name has this byte */
     }
@@ -68,7 +73,7 @@ void jobq__pgsql_note_exchange(pgsql_store *store, const jobq_exchange *x, size_
     if (!x->exhausted || store->idle_until_us == 0)
         return;
     store->empty_us = now_us;
-    store->empty_hash = hash_queues(x->queues, x->queue_count);
+    store->empty_hash = hash_queues(x->queues, x->queue_count, false);
     store->empty_due_us = delayed_ms > 0 && delayed_ms - x->now_ms < FAR_MS
                               ? now_us + (delayed_ms - x->now_ms) * 1000
                               : INT64_MAX;
@@ -92,22 +97,30 @@ static void note_registered(pgsql_store *store, waiting *v)
         store->registered_us = jobq__clock_mono_us();
 }
 
-static void read_look(pgsql_store *store, waiting *v, const PGresult *res, int64_t floor,
-                      bool *ready)
+/* Does the caller know another control value than the store? */
+static bool is_told(const pgsql_store *store, const jobq_wait *w)
+{
+    return w->control && *w->control != store->control;
+}
+
+/* What was found: JOBQ_WAIT_JOBS, JOBQ_WAIT_CONTROL, 0 = nothing. */
+static int read_look(pgsql_store *store, waiting *v, const PGresult *res, int64_t floor)
 {
     int64_t now_us = jobq__clock_mono_us(), now_ms = jobq__pgsql_get(res, 0, 0),
             due_ms = jobq__pgsql_get(res, 0, 2);
 
-    *ready = jobq__pgsql_get(res, 0, 1) || (due_ms > 0 && due_ms <= now_ms);
     v->due_us =
         due_ms > 0 && due_ms - now_ms < FAR_MS ? now_us + (due_ms - now_ms) * 1000 : INT64_MAX;
     jobq__pgsql_due_passed(store, floor, jobq__pgsql_get(res, 0, 3), false, now_ms);
+    store->control = jobq__pgsql_get(res, 0, 4);
+    if (jobq__pgsql_get(res, 0, 1) || (due_ms > 0 && due_ms <= now_ms))
+        return JOBQ_WAIT_JOBS;
+    return is_told(store, v->w) ? JOBQ_WAIT_CONTROL : 0;
 }
 
-/* 1: a job is ready or due. */
 static int look(pgsql_store *store, waiting *v)
 {
-    bool registering = must_register(store, v), ready;
+    bool registering = must_register(store, v);
     int64_t floor = jobq__pgsql_due_floor(store);
     pgsql_params p = {0};
     PGresult *res;
@@ -130,9 +143,9 @@ static int look(pgsql_store *store, waiting *v)
         return rc;
     if (registering)
         note_registered(store, v);
-    read_look(store, v, res, floor, &ready);
+    rc = read_look(store, v, res, floor);
     PQclear(res);
-    return ready;
+    return rc;
 }
 
 /* From the start of each line and whatever is locked; registers nobody. */
@@ -182,19 +195,21 @@ static bool concerns(const jobq_wait *w, const char *text)
 }
 
 typedef struct {
-    bool ready, earlier;
+    bool ready, earlier, control;
 } notes;
 
 /* What has arrived. */
 static notes drain(pgsql_store *store, const jobq_wait *w)
 {
-    notes seen = {false, false};
+    notes seen = {false, false, false};
     PGnotify *note;
 
     while ((note = PQnotifies(store->conn)) != NULL) {
         const char *text = note->extra;
 
-        if (text[0] && concerns(w, text + 1)) {
+        if (text[0] == 'c') {
+            seen.control = true;
+        } else if (text[0] && concerns(w, text + 1)) {
             seen.ready |= text[0] == 'r';
             seen.earlier |= text[0] == 'd';
         }
@@ -212,6 +227,11 @@ static int64_t deaf_until_us(const pgsql_store *store)
     return store->idle_since_us + (store->futile <= 8 ? 0 : store->futile <= 40 ? 1000 : 5000);
 }
 
+static int64_t longest_gap_ms(const jobq_wait *w)
+{
+    return w->control && w->poll_ms > CONTROL_MS ? CONTROL_MS : w->poll_ms;
+}
+
 static void plan_next(const pgsql_store *store, waiting *v)
 {
     int64_t now_us = jobq__clock_mono_us();
@@ -219,7 +239,7 @@ static void plan_next(const pgsql_store *store, waiting *v)
     while (v->step < LOOKS && store->registered_us + look_again_us[v->step] <= now_us)
         v->step++;
     if (!store->listening) {
-        v->look_us = now_us + jobq__poll_gap(&v->poll_ms, v->w->poll_ms) * 1000;
+        v->look_us = now_us + jobq__poll_gap(&v->poll_ms, longest_gap_ms(v->w)) * 1000;
     } else if (v->step < LOOKS) {
         v->look_us = store->registered_us + look_again_us[v->step++];
     } else {
@@ -240,13 +260,13 @@ static int poll_once(const pgsql_store *store, const waiting *v, struct pollfd f
     return jobq__poll_us(fds, 2, until - now_us);
 }
 
-enum { ROUND_AGAIN, ROUND_LOOK, ROUND_WOKEN, ROUND_END, ROUND_JOBS };
+enum { ROUND_AGAIN, ROUND_LOOK, ROUND_WOKEN, ROUND_END, ROUND_JOBS, ROUND_TOLD };
 
 /* One round after a fruitless look. */
 static int wait_round(pgsql_store *store, const waiting *v)
 {
     struct pollfd fds[2];
-    notes seen = {false, false};
+    notes seen = {false, false, false};
     int64_t now_us;
 
     if (poll_once(store, v, fds) < 0)
@@ -262,6 +282,8 @@ static int wait_round(pgsql_store *store, const waiting *v)
     store->futile += seen.ready;
     if (seen.ready || now_us >= v->due_us)
         return ROUND_JOBS;
+    if (seen.control && v->w->control)
+        return ROUND_TOLD;
     if (seen.earlier || now_us >= v->look_us)
         return ROUND_LOOK;
     return now_us >= v->end_us ? ROUND_END : ROUND_AGAIN;
@@ -273,7 +295,8 @@ static bool trust_exchange(pgsql_store *store, waiting *v)
     int64_t now_us = jobq__clock_mono_us();
 
     if (must_register(store, v) || !store->listening || store->empty_us == 0 ||
-        store->empty_hash != v->hash ||
+        is_told(store, v->w) ||
+        store->empty_hash != hash_queues(v->w->queues, v->w->queue_count, false) ||
         now_us - store->registered_us < 2 * look_again_us[LOOKS - 1] ||
         now_us - store->empty_us > EMPTY_US || now_us >= store->empty_due_us)
         return false;
@@ -283,7 +306,8 @@ static bool trust_exchange(pgsql_store *store, waiting *v)
 
 static const int answers[] = {[ROUND_WOKEN] = JOBQ_WAIT_WOKEN,
                               [ROUND_END] = JOBQ_WAIT_TIMEOUT,
-                              [ROUND_JOBS] = JOBQ_WAIT_JOBS};
+                              [ROUND_JOBS] = JOBQ_WAIT_JOBS,
+                              [ROUND_TOLD] = JOBQ_WAIT_CONTROL};
 
 /* The look found something ready. When it did so before and the exchange then got nothing, somebody
  * has it locked: it is tried again after a while, without spinning. */
@@ -291,10 +315,12 @@ static int answer_look(pgsql_store *store, waiting *v)
 {
     int rc = ROUND_JOBS;
 
+    if (store->vain && is_told(store, v->w))
+        return JOBQ_WAIT_CONTROL;
     store->look_answered = true;
     if (store->vain) {
-        v->due_us =
-            jobq__clock_mono_us() + jobq__poll_gap(&store->vain_gap_ms, v->w->poll_ms) * 1000;
+        v->due_us = jobq__clock_mono_us() +
+                    jobq__poll_gap(&store->vain_gap_ms, longest_gap_ms(v->w)) * 1000;
         v->look_us = INT64_MAX;
         do
             rc = wait_round(store, v);
@@ -312,13 +338,13 @@ static int wait_loop(pgsql_store *store, waiting *v)
 
         known = false;
         if (rc != 0)
-            return rc < 0 ? rc : answer_look(store, v);
+            return rc == JOBQ_WAIT_JOBS ? answer_look(store, v) : rc;
         store->vain = false; /* what comes from now on is new */
         plan_next(store, v);
         do
             rc = wait_round(store, v);
         while (rc == ROUND_AGAIN);
-        if (rc != ROUND_LOOK)
+        if (rc != ROUND_LOOK && rc != ROUND_TOLD)
             return rc < 0 ? rc : answers[rc];
     }
 }
@@ -327,7 +353,7 @@ int jobq__pgsql_wait(void *handle, const jobq_wait *w)
 {
     pgsql_store *store = handle;
     waiting v = {.w = w,
-                 .hash = hash_queues(w->queues, w->queue_count),
+                 .hash = hash_queues(w->queues, w->queue_count, true),
                  .end_us = INT64_MAX,
                  .due_us = INT64_MAX};
     int rc = jobq__pgsql_enter(store, false);
@@ -340,7 +366,7 @@ int jobq__pgsql_wait(void *handle, const jobq_wait *w)
     if (rc == 0) {
         notes seen = drain(store, w);
 
-        if (seen.ready || seen.earlier)
+        if (seen.ready || seen.earlier || seen.control)
             store->empty_us = 0;
         rc = wait_loop(store, &v);
     }

@@ -17,8 +17,7 @@ int jobq__redis_counts(void *handle, jobq_slice queue, jobq_counts *counts_out)
 
     if (rc < 0)
         return rc;
-    jobq__redis_script(store, RDS_SCRIPT_COUNTS, 1);
-    jobq__redis_word(&store->link, queue.p, queue.n);
+    jobq__redis_script(store, RDS_SCRIPT_COUNTS, &queue, 1, 0);
     rc = jobq__redis_call(store, &value, RDS_READS);
     if (rc < 0)
         return rc;
@@ -40,26 +39,16 @@ static int compare_names(const void *a, const void *b)
     return order ? order : first->n < second->n ? -1 : first->n > second->n;
 }
 
-int jobq__redis_ask_queues(rds_store *store, rds_value **names_out)
-{
-    jobq__redis_begin(&store->link, 2);
-    jobq__redis_words(&store->link, "SMEMBERS");
-    jobq__buf_reset(&store->scratch);
-    jobq__buf_add(&store->scratch, store->base.p, store->base.n);
-    jobq__buf_adds(&store->scratch, ":queues");
-    if (store->scratch.failed)
-        store->link.out.failed = true;
-    jobq__redis_word(&store->link, store->scratch.p, store->scratch.n);
-    return jobq__redis_call(store, names_out, RDS_READS);
-}
-
 int jobq__redis_queues(void *handle, jobq_batch *out)
 {
     rds_store *store = handle;
     rds_value *names;
     int rc = jobq__redis_enter(store);
 
-    rc = rc ? rc : jobq__redis_ask_queues(store, &names);
+    if (rc < 0)
+        return rc;
+    jobq__redis_ask(store, "SMEMBERS", ":queues");
+    rc = jobq__redis_call(store, &names, RDS_READS);
     if (rc != 0 || names->count == 0)
         return rc;
     qsort(names->item, names->count, sizeof(rds_value *), compare_names);
@@ -74,48 +63,72 @@ int jobq__redis_queues(void *handle, jobq_batch *out)
     return 0;
 }
 
-int jobq__redis_mend(void *handle, jobq_mending *m)
+static void ask_mend(rds_store *store, const jobq_slice *queues, size_t n, void *with)
 {
-    static const int answers[] = {0, JOBQ_ENOTFOUND, JOBQ_EEXISTS};
-    rds_store *store = handle;
-    rds_value *value;
-    rds_walk walk;
-    int rc = jobq__redis_enter(store);
+    const jobq_mending *m = with;
 
-    if (rc < 0)
-        return rc;
-    jobq__redis_script(store, RDS_SCRIPT_MEND, 2 + m->count);
+    jobq__redis_script(store, RDS_SCRIPT_MEND, queues, n, 2 + m->count);
     jobq__redis_words(&store->link, m->what == JOBQ_MEND_RETRY ? "0" : "1");
     jobq__redis_words(&store->link, m->dry_run ? "1" : "0");
     for (size_t i = 0; i < m->count; i++)
         jobq__redis_word(&store->link, m->ids[i].p, m->ids[i].n);
-    rc = jobq__redis_call(store, &value, m->dry_run ? RDS_READS : RDS_WRITES);
-    if (rc < 0)
-        return rc;
-    if (value->count != m->count)
+}
+
+/* One queue has the job, the others do not know it. */
+static int read_mend(rds_store *store, const jobq_slice *queues, size_t n, const rds_value *answer,
+                     void *with)
+{
+    static const int answers[] = {0, JOBQ_ENOTFOUND, JOBQ_EEXISTS};
+    const jobq_mending *m = with;
+    rds_walk walk = {answer, 0};
+
+    (void)queues;
+    (void)n;
+    if (answer->count != m->count)
         return jobq__redis_nonsense(store);
-    walk = (rds_walk){value, 0};
-    for (size_t i = 0; i < m->count; i++)
-        m->results[i] = answers[jobq__redis_int(&walk) % 3];
+    for (size_t i = 0; i < m->count; i++) {
+        int result = answers[jobq__redis_int(&walk) % 3];
+
+        if (result != JOBQ_ENOTFOUND)
+            m->results[i] = result;
+    }
     return 0;
 }
 
-int jobq__redis_now(void *handle, int64_t *now_ms_out)
+int jobq__redis_mend(void *handle, jobq_mending *m)
 {
     rds_store *store = handle;
-    rds_value *value;
-    rds_walk walk;
+    const rds_visit visit = {
+        .ask = ask_mend, .read = read_mend, .kind = m->dry_run ? RDS_READS : RDS_WRITES};
+    rds_names queues = {0};
     int rc = jobq__redis_enter(store);
 
-    if (rc < 0)
-        return rc;
+    for (size_t i = 0; i < m->count; i++)
+        m->results[i] = JOBQ_ENOTFOUND;
+    rc = rc ? rc : jobq__redis_all_queues(store, &queues);
+    return rc ? rc : jobq__redis_visit(store, &visit, &queues, m);
+}
+
+int jobq__redis_read_clock(rds_store *store, int64_t *now_ms_out)
+{
+    rds_value *value;
+    rds_walk walk;
+    int rc;
+
     jobq__redis_begin(&store->link, 1);
     jobq__redis_words(&store->link, "TIME");
     rc = jobq__redis_call(store, &value, RDS_READS);
     if (rc < 0)
         return rc;
     walk = (rds_walk){value, 0};
-    *now_ms_out = jobq__redis_int(&walk) * 1000;
-    *now_ms_out += jobq__redis_int(&walk) / 1000;
+    *now_ms_out = jobq__redis_time(&walk);
     return 0;
+}
+
+int jobq__redis_now(void *handle, int64_t *now_ms_out)
+{
+    rds_store *store = handle;
+    int rc = jobq__redis_enter(store);
+
+    return rc ? rc : jobq__redis_read_clock(store, now_ms_out);
 }

@@ -14,9 +14,9 @@
 
 /* NOPERM inside a script; it does not say which command or key. */
 #define NOT_ALLOWED "ERR The user executing the script can't"
-#define NEEDED                                                                                   \
-    " (an account needs +@read +@write +@scripting +@connection +@transaction +info +time, and " \
-    "its keys ~{PREFIX*)"
+#define NEEDED                                                                                    \
+    " (an account needs +@read +@write +@scripting +@connection +@transaction +info +time, on a " \
+    "Cluster +cluster, and its keys ~{PREFIX*)"
 
 /* The first row that fits; a row with a blank is looked for anywhere in the text. */
 static const struct {
@@ -39,8 +39,8 @@ static const struct {
     {"WRONGPASS", JOBQ_ECONF, JOBQ__FATAL, true},
     {"NOPERM", JOBQ_ECONF, JOBQ__FATAL, true},
     {NOT_ALLOWED, JOBQ_ECONF, JOBQ__FATAL, true},
-    {"MOVED", JOBQ_ECONF, JOBQ__FATAL, true},
-    {"ASK", JOBQ_ECONF, JOBQ__FATAL, true},
+    {"MOVED", JOBQ_EIO, JOBQ__RETRYABLE, true}, /* beyond the deadline of a Cluster's round trip */
+    {"ASK", JOBQ_EIO, JOBQ__RETRYABLE, true},
     {"CROSSSLOT", JOBQ_ECONF, JOBQ__FATAL, true},
     {"ERR max number of clients", JOBQ_ECONNECT, JOBQ__RETRYABLE, true},
     {"ERR AUTH", JOBQ_ECONF, JOBQ__FATAL, true},
@@ -63,6 +63,11 @@ static bool fits(const char *text, const char *word)
     return inner && n > 0 && strncmp(inner + 3, word, n) == 0;
 }
 
+static bool speaks_of_slots(const char *text)
+{
+    return fits(text, "MOVED") || fits(text, "ASK");
+}
+
 int jobq__redis_refused(rds_store *store, const rds_value *value)
 {
     const char *text = value->type == RDS_ERROR ? value->p : "an answer that makes no sense";
@@ -76,6 +81,11 @@ int jobq__redis_refused(rds_store *store, const rds_value *value)
     rights = fits(text, "NOPERM") || fits(text, NOT_ALLOWED);
     if (refusals[i].reconnect)
         jobq__redis_drop(store);
+    if (!store->cluster && speaks_of_slots(text))
+        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0,
+                                      "redis: %s (the server is part of a Redis Cluster: write "
+                                      "redis-cluster://)",
+                                      text);
     return jobq__error_set_driver(refusals[i].code, refusals[i].flags, "redis", 0, "redis: %.*s%s",
                                   n, text, rights ? NEEDED : "");
 }
@@ -89,30 +99,55 @@ int jobq__redis_nonsense(rds_store *store)
 
 /* ---- scripts --------------------------------------------------------------------------------- */
 
-static void begin_script(rds_store *store, rds_script_id id, int keys, size_t words)
+/* While its slot is moved, part of a queue is here and part there: a script must run in neither
+ * place. A second key that never exists makes the servers see to that (TRYAGAIN). */
+static void add_guard(rds_store *store)
+{
+    jobq__buf_addc(&store->scratch, '!');
+    jobq__redis_word(&store->link, store->scratch.p, store->scratch.n);
+}
+
+void jobq__redis_script(rds_store *store, rds_script_id id, const jobq_slice *queues, size_t n,
+                        size_t words)
 {
     rds_link *link = &store->link;
+    size_t keys = n ? n : 1, all = keys + (store->cluster != NULL);
 
-    jobq__redis_begin(link, 3 + (size_t)keys + words);
+    jobq__redis_begin(link, 3 + all + words);
     jobq__redis_words(link, "EVALSHA");
     jobq__redis_word(link, jobq__redis_scripts[id].sha, 40);
-    jobq__redis_word(link, keys == 2 ? "2" : "1", 1);
-    jobq__redis_word(link, store->base.p, store->base.n);
-}
-
-void jobq__redis_script(rds_store *store, rds_script_id id, size_t words)
-{
-    begin_script(store, id, 1, words);
-}
-
-void jobq__redis_queue_script(rds_store *store, rds_script_id id, jobq_slice queue, size_t words)
-{
-    begin_script(store, id, 2, words);
-    jobq__buf_reset(&store->scratch);
-    jobq__redis_add_base(store, &store->scratch, queue);
-    jobq__redis_word(&store->link, store->scratch.p, store->scratch.n);
+    jobq__redis_number(link, (int64_t)all);
+    for (size_t i = 0; i < keys; i++) {
+        jobq__buf_reset(&store->scratch);
+        if (n)
+            jobq__redis_add_base(store, &store->scratch, queues[i]);
+        else
+            jobq__buf_add(&store->scratch, store->base.p, store->base.n);
+        jobq__redis_word(link, store->scratch.p, store->scratch.n);
+    }
+    if (store->cluster)
+        add_guard(store);
     if (store->scratch.failed)
+        link->out.failed = true;
+}
+
+void jobq__redis_base_word(rds_store *store, const char *key)
+{
+    jobq__buf *out = &store->scratch;
+
+    jobq__buf_reset(out);
+    jobq__buf_add(out, store->base.p, store->base.n);
+    jobq__buf_adds(out, key ? key : "");
+    if (out->failed || !key)
         store->link.out.failed = true;
+    jobq__redis_word(&store->link, out->p, out->n);
+}
+
+void jobq__redis_ask(rds_store *store, const char *command, const char *key)
+{
+    jobq__redis_begin(&store->link, 2);
+    jobq__redis_words(&store->link, command);
+    jobq__redis_base_word(store, key);
 }
 
 /* ---- round trips ----------------------------------------------------------------------------- */
@@ -196,8 +231,9 @@ int jobq__redis_round(rds_store *store, rds_value **values, size_t n, int kind)
     int rc;
 
     jobq__arena_reset(&store->link.arena);
-    rc = converse(store, values, n);
-    for (size_t i = 0; i < n && rc == 0; i++)
+    rc = store->cluster ? jobq__redis_cluster_converse(store, values, n)
+                        : converse(store, values, n);
+    for (size_t i = 0; i < n && rc == 0 && !store->cluster; i++)
         lacking = lacking || lacks_script(values[i]);
     if (rc == 0 && lacking)
         rc = repeat(store, values, n);

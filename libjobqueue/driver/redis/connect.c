@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The driver's table; opening, greeting the server, dropping what broke.
+ * Opening a store, greeting the server, dropping what broke.
  */
 #include "driver/redis/redis.h"
 
@@ -31,6 +31,11 @@ static const char *extra(const jobq_driver_config *config, const char *name)
     return NULL;
 }
 
+static bool is_cluster(const jobq_driver_config *config)
+{
+    return strstr(config->scheme, "-cluster") != NULL;
+}
+
 static bool is_sentinel(const jobq_driver_config *config)
 {
     return strcmp(config->scheme, "redis-sentinel") == 0;
@@ -55,24 +60,24 @@ static int read_database(const jobq_driver_config *config, int *database_out)
     }
     if (text.n && (!jobq__str_int(text.p, text.n, &number) || number < 0 || number > 1000000))
         return refuse("the database is not a number (allowed: redis://host:6379/0)");
+    if (is_cluster(config) && number != 0)
+        return refuse("a Redis Cluster has no other database than 0");
     *database_out = (int)number;
     return 0;
 }
 
 static int check_scheme(const jobq_driver_config *config)
 {
-    if (strcmp(config->scheme, "redis-cluster") == 0)
-        return refuse("Redis Cluster is not supported: use a server that is not part of one");
     if (config->prefix && !config->prefix[0])
         return refuse("the prefix is empty (allowed: 1 byte and more)");
     if (is_sentinel(config))
         return jobq__redis_check_sentinels(config);
-    if (config->host.p && memchr(config->host.p, ',', config->host.n))
+    if (!is_cluster(config) && config->host.p && memchr(config->host.p, ',', config->host.n))
         return refuse("the dsn names several hosts (allowed: one)");
     return 0;
 }
 
-static int open_store(const jobq_driver_config *config, void **store_out)
+int jobq__redis_open(const jobq_driver_config *config, void **store_out)
 {
     rds_store *store;
     int database = 0, rc = check_scheme(config);
@@ -89,13 +94,14 @@ static int open_store(const jobq_driver_config *config, void **store_out)
     store->link.fd = -1;
     jobq__redis_add_base(store, &store->base,
                          jobq__slice_text(config->prefix ? config->prefix : "jobqueue"));
-    if (store->base.failed) {
-        jobq__buf_free(&store->base);
-        jobq__free(store);
-        return jobq__error_nomem();
-    }
-    *store_out = store;
-    return 0;
+    rc = store->base.failed ? jobq__error_nomem() : 0;
+    if (rc == 0 && is_cluster(config))
+        rc = jobq__redis_cluster_open(store);
+    if (rc < 0)
+        jobq__redis_close(store);
+    else
+        *store_out = store;
+    return rc;
 }
 
 void jobq__redis_free_link(rds_link *link)
@@ -107,7 +113,7 @@ void jobq__redis_free_link(rds_link *link)
 }
 
 /* In a forked child, too: closing its copy of a socket says nothing to the server. */
-static void close_store(void *handle)
+void jobq__redis_close(void *handle)
 {
     rds_store *store = handle;
 
@@ -115,6 +121,8 @@ static void close_store(void *handle)
         return;
     jobq__redis_free_link(&store->link);
     jobq__redis_news_free(store->news);
+    jobq__redis_known_free(store->known);
+    jobq__redis_cluster_free(store->cluster);
     jobq__buf_free(&store->base);
     jobq__buf_free(&store->scratch);
     jobq__arena_free(&store->arena);
@@ -124,7 +132,14 @@ static void close_store(void *handle)
 void jobq__redis_drop(rds_store *store)
 {
     jobq__redis_hang_up(&store->link);
+    if (store->cluster)
+        jobq__redis_cluster_drop(store);
     store->current.known = false;
+}
+
+bool jobq__redis_is_up(const rds_store *store)
+{
+    return store->cluster ? jobq__redis_cluster_is_up(store) : store->link.fd >= 0;
 }
 
 /* ---- greeting -------------------------------------------------------------------------------- */
@@ -179,7 +194,19 @@ static size_t ask(rds_store *store, rds_link *link, bool first)
     jobq__redis_words(link, "server");
     jobq__redis_begin(link, 1);
     jobq__redis_words(link, "TIME");
-    jobq__redis_ask_version(store, link);
+    jobq__redis_begin(link, 2);
+    if (store->cluster) { /* another server may have it */
+        jobq__redis_words(link, "ECHO");
+        jobq__redis_words(link, "0");
+        return n + 5;
+    }
+    jobq__redis_words(link, "GET");
+    jobq__buf_reset(&store->scratch);
+    jobq__buf_add(&store->scratch, store->base.p, store->base.n);
+    jobq__buf_adds(&store->scratch, ":schema");
+    if (store->scratch.failed)
+        link->out.failed = true;
+    jobq__redis_word(link, store->scratch.p, store->scratch.n);
     return n + 5;
 }
 
@@ -221,14 +248,17 @@ static int check_server(rds_store *store, const rds_value *info, const rds_value
         return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", version,
                                       "redis: the server is version %d.%d (needed: 6.2 or newer)",
                                       version / 10000, version / 100 % 100);
-    if (strncmp(line_of(info->p, "redis_mode:"), "cluster", 7) == 0)
-        return refuse("the server is part of a Redis Cluster, which is not supported");
+    if ((strncmp(line_of(info->p, "redis_mode:"), "cluster", 7) == 0) != (store->cluster != NULL))
+        return refuse(store->cluster ? "the server is not part of a Redis Cluster: write redis://"
+                                     : "the server is part of a Redis Cluster: write "
+                                       "redis-cluster://host1:7000,host2:7000");
     if (strncmp(line_of(info->p, "redis_mode:"), "sentinel", 8) == 0)
         return refuse("the server is a Sentinel: name the master itself");
     uptime = strtoll(line_of(info->p, "uptime_in_seconds:"), NULL, 10);
     micros = strtoll(line_of(info->p, "server_time_usec:"), NULL, 10);
     seconds = micros ? micros / 1000000 : jobq__redis_int(&walk); /* of one reading with uptime */
-    store->started_at_ms = (seconds - uptime) * 1000;
+    if (!store->cluster || store->started_at_ms < (seconds - uptime) * 1000)
+        store->started_at_ms = (seconds - uptime) * 1000; /* of the last one of a Cluster */
     return 0;
 }
 
@@ -262,15 +292,18 @@ static int read_greeting(rds_store *store, rds_value **values, size_t n, bool fi
         return 0;
     if (values[n - 1]->type == RDS_ERROR)
         return jobq__redis_refused(store, values[n - 1]);
-    store->version = values[n - 1]->p ? strtoll(values[n - 1]->p, NULL, 10) : 0;
+    if (!store->cluster)
+        store->version = jobq__redis_read_version(values[n - 1]);
     return check_server(store, values[n - 3], values[n - 2]);
 }
 
-static int find_address(const rds_store *store, rds_address *out, int64_t deadline_ms)
+static int find_address(rds_store *store, jobq_slice key, rds_address *out, int64_t deadline_ms)
 {
     const jobq_driver_config *config = store->config;
     const char *path = config->path.p, *host = config->host.n ? config->host.p : "127.0.0.1";
 
+    if (store->cluster)
+        return jobq__redis_cluster_address(store, key, out);
     if (store->sentinel)
         return jobq__redis_find_master(config, out, deadline_ms);
     out->port = config->port ? config->port : DEFAULT_PORT;
@@ -296,14 +329,12 @@ static int not_reached(int rc)
                                   cause.message);
 }
 
-int jobq__redis_greet(rds_store *store, rds_link *link, bool first, int64_t deadline_ms)
+int jobq__redis_greet_at(rds_store *store, rds_link *link, bool first, const rds_address *address,
+                         int64_t deadline_ms)
 {
     rds_value *values[7];
-    rds_address address;
     size_t n;
-    int rc = find_address(store, &address, deadline_ms);
-
-    rc = rc ? rc : jobq__redis_dial(store->config, &address, link, deadline_ms);
+    int rc = jobq__redis_dial(store->config, address, link, deadline_ms);
 
     if (rc < 0)
         return rc;
@@ -320,55 +351,35 @@ int jobq__redis_greet(rds_store *store, rds_link *link, bool first, int64_t dead
     return rc < 0 ? not_reached(rc) : 0;
 }
 
+int jobq__redis_greet(rds_store *store, rds_link *link, bool first, jobq_slice key,
+                      int64_t deadline_ms)
+{
+    rds_address address;
+    int rc = find_address(store, key, &address, deadline_ms);
+
+    return rc ? rc : jobq__redis_greet_at(store, link, first, &address, deadline_ms);
+}
+
+int64_t jobq__redis_connect_deadline(const rds_store *store)
+{
+    int64_t limit = store->config->connect_timeout_ms;
+
+    return jobq__clock_mono_ms() + (limit > 0 ? limit : CONNECT_TIMEOUT_MS);
+}
+
 int jobq__redis_ready(rds_store *store)
 {
-    int64_t limit = store->config->connect_timeout_ms > 0 ? store->config->connect_timeout_ms
-                                                          : CONNECT_TIMEOUT_MS;
+    const jobq_slice none = {0};
 
     jobq__arena_reset(&store->arena);
+    if (store->cluster) {
+        jobq__redis_clear(&store->link);
+        return jobq__redis_cluster_ready(store, false);
+    }
     if (store->link.fd >= 0 && jobq__redis_is_stale(&store->link))
         jobq__redis_drop(store);
     jobq__redis_clear(&store->link);
     if (store->link.fd >= 0)
         return 0;
-    return jobq__redis_greet(store, &store->link, true, jobq__clock_mono_ms() + limit);
+    return jobq__redis_greet(store, &store->link, true, none, jobq__redis_connect_deadline(store));
 }
-
-static const char *const own[] = {"db", NULL};
-
-static bool takes(const char *name)
-{
-    return strcmp(name, "db") == 0;
-}
-
-const jobq_driver jobq__redis_driver = {
-    .abi = JOBQ_DRIVER_ABI,
-    .size = sizeof(jobq_driver),
-    .name = "redis",
-    .schemes = "redis rediss redis+unix redis-sentinel redis-cluster",
-    .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
-                JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH,
-    .max_batch = RDS_BATCH,
-    .max_body = (size_t)64 << 20,
-    .options = "prefix ca cert key verify connect_timeout",
-    .takes = takes,
-    .own = own,
-    .open = open_store,
-    .close = close_store,
-    .forget = close_store,
-    .schema = jobq__redis_schema,
-    .push = jobq__redis_push,
-    .exchange = jobq__redis_exchange,
-    .renew = jobq__redis_renew,
-    .leave = jobq__redis_leave,
-    .held = jobq__redis_held,
-    .workers = jobq__redis_workers,
-    .wait = jobq__redis_wait,
-    .maintain = jobq__redis_maintain,
-    .find = jobq__redis_find,
-    .list = jobq__redis_list,
-    .counts = jobq__redis_counts,
-    .queues = jobq__redis_queues,
-    .mend = jobq__redis_mend,
-    .now = jobq__redis_now,
-};

@@ -134,6 +134,7 @@ static void read_standing(const rds_stored *stored, jobq_record *r)
     }
     r->counters.deliveries = (int64_t)read_le(s + 1, 8) + stored->count;
     r->fence = (int64_t)read_le(s + 9, 8) + stored->count;
+    r->cancel = (uint8_t)s[0] >> 1;
     r->enqueued_at_ms = (int64_t)read_le(s + 17, 8);
     r->base_at_ms = (int64_t)read_le(s + 25, 8);
     r->available_at_ms = (int64_t)read_le(s + 33, 8);
@@ -155,6 +156,8 @@ int jobq__redis_read_job(const rds_stored *stored, bool keys_only, jobq_batch *o
         return jobq__error_nomem();
     read_standing(stored, r);
     r->priority = stored->priority;
+    if (stored->noted > r->cancel)
+        r->cancel = stored->noted;
     if (stored->s.n == STANDING)
         flags |= RDS_MORE;
     if (stored->mark.n == MARK) {

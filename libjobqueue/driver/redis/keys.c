@@ -2,7 +2,8 @@
  *
  * Names of keys. All keys of a queue begin with "{prefix:queue}", those of the prefix with
  * "{prefix}"; '%', braces and colons in the names are percent-encoded, so nothing collides and the
- * braces are a cluster's hash tag.
+ * braces are a cluster's hash tag. A hidden queue shares that of the queue it belongs to:
+ * "{prefix:queue}:hidden".
  */
 #include <string.h>
 
@@ -26,6 +27,8 @@ static void add_encoded(jobq__buf *out, jobq_slice name)
 
 void jobq__redis_add_base(const rds_store *store, jobq__buf *out, jobq_slice queue)
 {
+    const bool hidden = queue.n > 0 && *(const char *)queue.p == '\x01';
+
     if (!store->base.n) { /* the prefix itself */
         jobq__buf_addc(out, '{');
         add_encoded(out, queue);
@@ -34,8 +37,10 @@ void jobq__redis_add_base(const rds_store *store, jobq__buf *out, jobq_slice que
     }
     jobq__buf_add(out, store->base.p, store->base.n - 1);
     jobq__buf_addc(out, ':');
-    add_encoded(out, queue);
+    add_encoded(out, jobq__slice((const char *)queue.p + hidden, queue.n - hidden));
     jobq__buf_addc(out, '}');
+    if (hidden)
+        jobq__buf_adds(out, ":hidden");
 }
 
 uint32_t jobq__redis_hash(jobq_slice queue)

@@ -10,30 +10,34 @@
 
 /* ---- renewing -------------------------------------------------------------------------------- */
 
-/* "hash:priority:entry:count " of each, as take_back.lua looks for it. */
-static void add_running(rds_store *store, const jobq_renewal *r)
+/* "priority:entry:count " of each in this queue, as take_back.lua looks for it. */
+static void add_running(rds_store *store, const jobq_renewal *r, jobq_slice queue)
 {
+    const uint32_t hash = jobq__redis_hash(queue);
+
     jobq__buf_reset(&store->scratch);
     for (size_t i = 0; i < r->running_count; i++) {
         rds_token t = jobq__redis_token_parts(r->running[i]);
 
-        jobq__buf_addf(&store->scratch, "%u:%d:%llu-%llu:%u ", t.queue, t.priority,
-                       (unsigned long long)t.entry.ms, (unsigned long long)t.entry.seq, t.count);
+        if (t.queue == hash)
+            jobq__buf_addf(&store->scratch, "%d:%llu-%llu:%u ", t.priority,
+                           (unsigned long long)t.entry.ms, (unsigned long long)t.entry.seq,
+                           t.count);
     }
     if (store->scratch.failed)
         store->link.out.failed = true;
     jobq__redis_word(&store->link, store->scratch.n ? store->scratch.p : "", store->scratch.n);
 }
 
-static void ask_renewal(rds_store *store, const jobq_renewal *r)
+static void ask_description(rds_store *store, const jobq_renewal *r)
 {
     const jobq_slice texts[] = {r->host, r->queues, r->names};
     rds_link *link = &store->link;
 
-    jobq__redis_script(store, RDS_SCRIPT_RENEW, r->host.p ? 8 : 3);
+    jobq__redis_script(store, RDS_SCRIPT_ENLIST, NULL, 0, r->host.p ? 8 : 3);
     jobq__redis_word(link, r->worker.p, r->worker.n);
     jobq__redis_number(link, r->lease_ms);
-    add_running(store, r);
+    jobq__redis_number(link, (int64_t)r->running_count);
     if (!r->host.p)
         return;
     for (size_t i = 0; i < 3; i++)
@@ -42,55 +46,159 @@ static void ask_renewal(rds_store *store, const jobq_renewal *r)
     jobq__redis_number(link, r->processes);
 }
 
-int jobq__redis_renew(void *handle, jobq_renewal *r)
-{
-    rds_store *store = handle;
-    rds_value *value;
-    rds_walk walk;
-    int rc = jobq__redis_enter(store);
+typedef struct {
+    jobq_renewal *r;
+    bool lapsed;
+} renewal_state;
 
-    if (rc < 0)
-        return rc;
-    ask_renewal(store, r);
-    rc = jobq__redis_call(store, &value, RDS_READS);
-    if (rc < 0)
-        return rc;
-    walk = (rds_walk){value, 0};
-    r->now_ms = jobq__redis_int(&walk);
-    r->held = jobq__redis_int(&walk);
-    if (jobq__redis_int(&walk))
-        return jobq__refuse_lapsed("redis", r->worker);
+static void ask_queue(rds_store *store, const jobq_slice *queues, size_t n, void *with)
+{
+    const renewal_state *state = with;
+    const jobq_renewal *r = state->r;
+
+    jobq__redis_script(store, RDS_SCRIPT_RENEW, queues, n, 3);
+    jobq__redis_word(&store->link, r->worker.p, r->worker.n);
+    jobq__redis_number(&store->link, r->lease_ms);
+    add_running(store, r, queues[0]);
+}
+
+static int read_description(rds_store *store, rds_value **values, void *with)
+{
+    const renewal_state *state = with;
+    rds_walk walk = {values[0], 0};
+
+    state->r->now_ms = jobq__redis_int(&walk);
+    state->r->control = store->control = jobq__redis_int(&walk);
+    state->r->held = 0;
     return 0;
 }
 
-/* One script with the worker's id. */
-static int ask_about(rds_store *store, rds_script_id id, jobq_slice worker, rds_value **value_out)
+static int read_queue(rds_store *store, const jobq_slice *queues, size_t n, const rds_value *answer,
+                      void *with)
 {
-    int rc = jobq__redis_enter(store);
+    renewal_state *state = with;
+    rds_walk walk = {answer, 1};
 
-    if (rc < 0)
-        return rc;
-    jobq__redis_script(store, id, 1);
-    jobq__redis_word(&store->link, worker.p, worker.n);
-    return jobq__redis_call(store, value_out, RDS_READS);
+    state->r->held += jobq__redis_int(&walk);
+    state->lapsed = jobq__redis_int(&walk) || state->lapsed;
+    return jobq__redis_int(&walk) ? jobq__redis_know(store, queues, n) : 0;
 }
 
+/* A worker that this handle has not renewed yet may hold jobs wherever there are queues. */
+int jobq__redis_renew(void *handle, jobq_renewal *r)
+{
+    static const rds_visit visit = {.ask = ask_queue,
+                                    .read = read_queue,
+                                    .before = 1,
+                                    .read_before = read_description,
+                                    .kind = RDS_READS};
+    rds_store *store = handle;
+    rds_worker *worker = jobq__redis_worker(store, r->worker, true);
+    renewal_state state = {.r = r};
+    rds_names queues = {0};
+    int rc = jobq__redis_enter(store);
+
+    if (!worker)
+        return jobq__error_nomem();
+    if (rc == 0 && worker->complete)
+        jobq__redis_known_queues(store, &queues);
+    else if (rc == 0)
+        rc = jobq__redis_all_queues(store, &queues);
+    if (rc < 0)
+        return rc;
+    ask_description(store, r);
+    rc = jobq__redis_visit(store, &visit, &queues, &state);
+    if (rc < 0)
+        return rc;
+    worker->complete = true;
+    worker->lease_ms = r->lease_ms;
+    worker->until_ms = r->now_ms + r->lease_ms;
+    return state.lapsed ? jobq__refuse_lapsed("redis", r->worker) : 0;
+}
+
+/* ---- leaving --------------------------------------------------------------------------------- */
+
+typedef struct {
+    jobq_slice worker;
+    bool only_look, holds;
+    jobq_batch *out;
+} about_worker;
+
+static void ask_leave(rds_store *store, const jobq_slice *queues, size_t n, void *with)
+{
+    const about_worker *about = with;
+
+    jobq__redis_script(store, RDS_SCRIPT_LEAVE, queues, n, 2);
+    jobq__redis_word(&store->link, about->worker.p, about->worker.n);
+    jobq__redis_words(&store->link, about->only_look ? "1" : "0");
+}
+
+static int read_leave(rds_store *store, const jobq_slice *queues, size_t n, const rds_value *answer,
+                      void *with)
+{
+    about_worker *about = with;
+
+    (void)store;
+    (void)queues;
+    (void)n;
+    about->holds = about->holds || answer->integer != 0;
+    return 0;
+}
+
+static int strike_out(rds_store *store, jobq_slice worker)
+{
+    rds_value *values[2];
+    int rc;
+
+    jobq__redis_begin(&store->link, 3);
+    jobq__redis_words(&store->link, "ZREM");
+    jobq__redis_base_word(store, ":workers");
+    jobq__redis_word(&store->link, worker.p, worker.n);
+    jobq__buf_reset(&store->scratch);
+    jobq__buf_adds(&store->scratch, ":w:");
+    jobq__buf_add(&store->scratch, worker.p, worker.n);
+    jobq__redis_ask(store, "DEL",
+                    jobq__arena_copy(&store->arena, store->scratch.p, store->scratch.n));
+    rc = jobq__redis_round(store, values, 2, RDS_READS);
+    for (size_t i = 0; i < 2 && rc == 0; i++)
+        if (values[i]->type == RDS_ERROR)
+            rc = jobq__redis_refused(store, values[i]);
+    return rc;
+}
+
+/* It holds something in one queue: its records in the others stay, too. Where this handle has never
+ * taken anything for it, its record lapses, if there is one. */
 int jobq__redis_leave(void *handle, jobq_slice worker)
 {
-    rds_value *value;
+    static const rds_visit visit = {.ask = ask_leave, .read = read_leave, .kind = RDS_READS};
+    rds_store *store = handle;
+    about_worker about = {.worker = worker, .only_look = true};
+    rds_worker *known = jobq__redis_worker(store, worker, false);
+    rds_names queues = {0};
+    int rc = jobq__redis_enter(store);
 
-    return ask_about(handle, RDS_SCRIPT_LEAVE, worker, &value);
+    jobq__redis_known_queues(store, &queues);
+    if (rc == 0 && !known)
+        rc = jobq__redis_all_queues(store, &queues);
+    rc = rc ? rc : jobq__redis_visit(store, &visit, &queues, &about);
+    about.only_look = false;
+    if (rc == 0 && !about.holds)
+        rc = jobq__redis_visit(store, &visit, &queues, &about);
+    if (rc < 0 || about.holds)
+        return rc;
+    if (known) /* should it come back, it begins anew */
+        known->lease_ms = known->until_ms = 0;
+    return strike_out(store, worker);
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static int read_held(rds_walk *walk, jobq_batch *out)
+static int read_one(rds_walk *walk, jobq_slice queue, jobq_batch *out)
 {
     jobq_record *r = jobq_batch_add(out);
-    rds_token token = {0};
-    jobq_slice queue = jobq__redis_text(walk), entry, id;
+    rds_token token = {.queue = jobq__redis_hash(queue)};
+    jobq_slice entry, id;
 
-    token.queue = (uint32_t)jobq__redis_int(walk);
     token.priority = (uint8_t)jobq__redis_int(walk);
     entry = jobq__redis_text(walk);
     token.count = (uint32_t)jobq__redis_int(walk);
@@ -101,6 +209,7 @@ static int read_held(rds_walk *walk, jobq_batch *out)
     if (!r)
         return jobq__error_nomem();
     r->fence = jobq__redis_int(walk);
+    r->cancel = (uint8_t)jobq__redis_int(walk);
     jobq__redis_entry(entry, &token.entry);
     r->token = jobq__redis_token(&token);
     r->id = jobq_batch_copy(out, id.p, id.n);
@@ -110,84 +219,34 @@ static int read_held(rds_walk *walk, jobq_batch *out)
     return r->id.p && r->queue.p ? 0 : jobq__error_nomem();
 }
 
+static void ask_held(rds_store *store, const jobq_slice *queues, size_t n, void *with)
+{
+    const about_worker *about = with;
+
+    jobq__redis_script(store, RDS_SCRIPT_HELD, queues, n, 1);
+    jobq__redis_word(&store->link, about->worker.p, about->worker.n);
+}
+
+static int read_held(rds_store *store, const jobq_slice *queues, size_t n, const rds_value *answer,
+                     void *with)
+{
+    const about_worker *about = with;
+    rds_walk walk = {answer, 0};
+    int rc = jobq__redis_more(&walk) ? jobq__redis_know(store, queues, n) : 0;
+
+    while (jobq__redis_more(&walk) && rc == 0)
+        rc = read_one(&walk, queues[0], about->out);
+    return rc;
+}
+
 int jobq__redis_held(void *handle, jobq_slice worker, jobq_batch *out)
 {
-    rds_value *value;
-    rds_walk walk;
-    int rc = ask_about(handle, RDS_SCRIPT_HELD, worker, &value);
-
-    if (rc < 0)
-        return rc;
-    walk = (rds_walk){value, 0};
-    while (jobq__redis_more(&walk) && rc == 0)
-        rc = read_held(&walk, out);
-    return rc;
-}
-
-static int64_t count_words(jobq_slice text)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < text.n; i++)
-        n += ((const char *)text.p)[i] == ' ';
-    return n;
-}
-
-/* What was never given is absent. */
-static jobq_slice keep_text(jobq_batch *out, jobq_slice text)
-{
-    return text.n ? jobq_batch_copy(out, text.p, text.n) : jobq__slice(NULL, 0);
-}
-
-static int read_worker(const rds_value *value, jobq_batch *out)
-{
-    jobq_worker_record *r = jobq_batch_add_worker(out);
-    rds_walk walk = {value, 0};
-
-    if (!r)
-        return jobq__error_nomem();
-    r->id = keep_text(out, jobq__redis_text(&walk));
-    r->alive_until_ms = jobq__redis_int(&walk);
-    r->held = jobq__redis_int(&walk);
-    r->host = keep_text(out, jobq__redis_text(&walk));
-    r->queues = keep_text(out, jobq__redis_text(&walk));
-    r->names = keep_text(out, jobq__redis_text(&walk));
-    r->pid = jobq__redis_int(&walk);
-    r->processes = jobq__redis_int(&walk);
-    r->started_at_ms = jobq__redis_int(&walk);
-    r->lease_ms = jobq__redis_int(&walk);
-    r->running = count_words(jobq__redis_text(&walk));
-    return r->id.p ? 0 : jobq__error_nomem();
-}
-
-static int64_t started_at(const void *value)
-{
-    rds_walk walk = {*(rds_value *const *)value, 8};
-
-    return jobq__redis_int(&walk);
-}
-
-static int compare_start(const void *a, const void *b)
-{
-    int64_t first = started_at(a), second = started_at(b);
-
-    return first < second ? -1 : first > second;
-}
-
-int jobq__redis_workers(void *handle, jobq_batch *out)
-{
+    static const rds_visit visit = {.ask = ask_held, .read = read_held, .kind = RDS_READS};
     rds_store *store = handle;
-    rds_value *value;
+    about_worker about = {.worker = worker, .out = out};
+    rds_names queues = {0};
     int rc = jobq__redis_enter(store);
 
-    if (rc < 0)
-        return rc;
-    jobq__redis_script(store, RDS_SCRIPT_WORKERS, 0);
-    rc = jobq__redis_call(store, &value, RDS_READS);
-    if (rc < 0 || value->count == 0)
-        return rc;
-    qsort(value->item, value->count, sizeof(rds_value *), compare_start);
-    for (size_t i = 0; i < value->count && rc == 0; i++)
-        rc = read_worker(value->item[i], out);
-    return rc;
+    rc = rc ? rc : jobq__redis_all_queues(store, &queues);
+    return rc ? rc : jobq__redis_visit(store, &visit, &queues, &about);
 }

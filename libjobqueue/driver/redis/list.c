@@ -56,7 +56,7 @@ static int read_trace(rds_walk *walk, jobq_batch *out, jobq_record *r)
 static int read_shown(const rds_value *value, bool keys_only, jobq_batch *out, jobq_slice *cursor)
 {
     jobq_record *r = jobq_batch_add(out);
-    rds_walk walk = {value, 0};
+    rds_walk walk = {value, 0}, trace;
     rds_stored stored = {0};
     jobq_slice id, queue, worker;
     int64_t until;
@@ -79,6 +79,9 @@ static int read_shown(const rds_value *value, bool keys_only, jobq_batch *out, j
     r->died_at_ms = jobq__redis_int(&walk);
     stored.j = jobq__redis_text(&walk);
     stored.mark = jobq__redis_text(&walk);
+    trace = walk;
+    walk.at += 2;
+    stored.noted = (uint8_t)jobq__redis_int(&walk);
     r->id = jobq_batch_copy(out, id.p, id.n);
     r->queue = jobq_batch_copy(out, queue.p, queue.n);
     rc = r->id.p && r->queue.p ? jobq__redis_read_job(&stored, keys_only, out, r, &flags)
@@ -90,7 +93,7 @@ static int read_shown(const rds_value *value, bool keys_only, jobq_batch *out, j
     }
     if (r->state == RDS_DONE)
         r->died_at_ms = 0; /* there it is until when it is kept */
-    return rc ? rc : read_trace(&walk, out, r);
+    return rc ? rc : read_trace(&trace, out, r);
 }
 
 /* ---- find ------------------------------------------------------------------------------------ */
@@ -98,25 +101,53 @@ static int read_shown(const rds_value *value, bool keys_only, jobq_batch *out, j
 /* One search looks at so many entries: some 30 ms of the server when there is no such job. */
 enum { LOOKED_AT = 40000 };
 
+typedef struct {
+    jobq_slice id;
+    size_t share;
+    jobq_batch *out;
+    bool found;
+} search;
+
+static void ask_find(rds_store *store, const jobq_slice *queues, size_t n, void *with)
+{
+    const search *s = with;
+
+    jobq__redis_script(store, RDS_SCRIPT_FIND, queues, n, 4);
+    jobq__redis_word(&store->link, queues[0].p, queues[0].n);
+    jobq__redis_word(&store->link, s->id.p, s->id.n);
+    jobq__redis_number(&store->link, jobq__redis_id_time(s->id));
+    jobq__redis_number(&store->link, (int64_t)s->share);
+}
+
+static int read_find(rds_store *store, const jobq_slice *queues, size_t n, const rds_value *answer,
+                     void *with)
+{
+    search *s = with;
+    jobq_slice cursor;
+
+    (void)store;
+    (void)queues;
+    (void)n;
+    if (answer->count == 0 || s->found)
+        return 0;
+    s->found = true;
+    return read_shown(answer->item[0], false, s->out, &cursor);
+}
+
 int jobq__redis_find(void *handle, jobq_slice id, jobq_batch *out)
 {
+    static const rds_visit visit = {.ask = ask_find, .read = read_find, .kind = RDS_READS};
     rds_store *store = handle;
-    rds_value *value;
-    jobq_slice cursor;
+    search s = {.id = id, .out = out};
+    rds_names queues = {0};
     int rc = jobq__redis_enter(store);
 
+    rc = rc ? rc : jobq__redis_all_queues(store, &queues);
     if (rc < 0)
         return rc;
-    jobq__redis_script(store, RDS_SCRIPT_FIND, 3);
-    jobq__redis_word(&store->link, id.p, id.n);
-    jobq__redis_number(&store->link, jobq__redis_id_time(id));
-    jobq__redis_number(&store->link, LOOKED_AT);
-    rc = jobq__redis_call(store, &value, RDS_READS);
-    if (rc < 0)
-        return rc;
-    if (value->count == 0)
-        return jobq__refuse_id(id);
-    return read_shown(value->item[0], false, out, &cursor);
+    s.share = jobq__redis_share(LOOKED_AT, queues.count);
+    rc = jobq__redis_visit(store, &visit, &queues, &s);
+    return rc || s.found ? rc : jobq__refuse_id(id);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -137,34 +168,62 @@ static bool is_cursor(jobq_slice text, int numbers)
     return p < end;
 }
 
-static void ask_page(rds_store *store, const jobq_listing *l, jobq_slice after, size_t limit)
-{
-    const jobq_slice none = {"", 0};
-    rds_link *link = &store->link;
-    const bool dead = l->state == RDS_DEAD;
-    const jobq_slice queue = l->queue.p ? l->queue : none, name = l->name.p ? l->name : none;
-
-    jobq__redis_script(store, dead ? RDS_SCRIPT_DEAD : RDS_SCRIPT_LIST, dead ? 7 : 5);
-    jobq__redis_word(link, queue.p, queue.n);
-    if (dead) {
-        jobq__redis_word(link, name.p, name.n);
-        jobq__redis_number(link, l->reason);
-        jobq__redis_number(link, l->older_than_ms > 0 ? l->older_than_ms : 0);
-    } else {
-        jobq__redis_number(link, l->state);
-    }
-    jobq__redis_number(link, (int64_t)limit);
-    jobq__redis_words(link, l->keys_only ? "1" : "0");
-    jobq__redis_word(link, after.p ? after.p : "", after.n);
-}
-
-/* Where the listing stands. */
+/* Where the listing stands. Pages of dead jobs may come from several servers, newest first each. */
 typedef struct {
+    jobq_listing *l;
     size_t shown;
-    jobq_slice after; /* to go on from */
-    bool more;        /* a further job was seen */
+    jobq_slice after;         /* to go on from */
+    const rds_value **pages;  /* of this round */
+    size_t *at, count, limit; /* how far each was read; pages; asked for at most */
+    bool more;                /* a further job was seen */
     bool ended;
 } page_state;
+
+static void ask_dead(rds_store *store, const page_state *s, const jobq_slice *queues, size_t n)
+{
+    const jobq_listing *l = s->l;
+    rds_link *link = &store->link;
+
+    jobq__redis_script(store, RDS_SCRIPT_DEAD, queues, n, 6 + n);
+    jobq__redis_word(link, l->name.p ? l->name.p : "", l->name.n);
+    jobq__redis_number(link, l->reason);
+    jobq__redis_number(link, l->older_than_ms > 0 ? l->older_than_ms : 0);
+    jobq__redis_number(link, (int64_t)s->limit);
+    jobq__redis_words(link, l->keys_only ? "1" : "0");
+    jobq__redis_word(link, s->after.p ? s->after.p : "", s->after.n);
+    for (size_t i = 0; i < n; i++)
+        jobq__redis_word(link, queues[i].p, queues[i].n);
+}
+
+static void ask_page(rds_store *store, const jobq_slice *queues, size_t n, void *with)
+{
+    const page_state *s = with;
+    rds_link *link = &store->link;
+
+    if (s->l->state == RDS_DEAD) {
+        ask_dead(store, s, queues, n);
+        return;
+    }
+    jobq__redis_script(store, RDS_SCRIPT_LIST, queues, n, 5);
+    jobq__redis_word(link, queues[0].p, queues[0].n);
+    jobq__redis_number(link, s->l->state);
+    jobq__redis_number(link, (int64_t)s->limit);
+    jobq__redis_words(link, s->l->keys_only ? "1" : "0");
+    jobq__redis_word(link, s->after.p ? s->after.p : "", s->after.n);
+}
+
+static int take_page(rds_store *store, const jobq_slice *queues, size_t n, const rds_value *answer,
+                     void *with)
+{
+    page_state *s = with;
+
+    (void)store;
+    (void)queues;
+    (void)n;
+    s->at[s->count] = 0;
+    s->pages[s->count++] = answer;
+    return 0;
+}
 
 static int keep(rds_store *store, jobq_slice *to, jobq_slice from)
 {
@@ -173,48 +232,98 @@ static int keep(rds_store *store, jobq_slice *to, jobq_slice from)
     return to->p ? 0 : jobq__error_nomem();
 }
 
-static int read_page(rds_store *store, jobq_listing *l, const rds_value *page, page_state *at)
+/* What a page has next: a job's cursor, or where to go on when it had looked at enough. */
+static jobq_slice next_cursor(const page_state *s, size_t page)
 {
-    int rc = 0;
+    const rds_value *one;
+    rds_walk walk;
 
-    at->ended = true;
-    for (size_t i = 0; i < page->count && rc == 0; i++) {
-        const rds_value *one = page->item[i];
+    if (s->at[page] >= s->pages[page]->count)
+        return (jobq_slice){0};
+    one = s->pages[page]->item[s->at[page]];
+    walk = (rds_walk){one, 0};
+    return one->type == RDS_TEXT ? jobq__slice(one->p, one->n) : jobq__redis_text(&walk);
+}
+
+/* "time.id", the later one first, of equal times the larger id. */
+static bool stands_before(jobq_slice a, jobq_slice b)
+{
+    const char *dot_a = memchr(a.p, '.', a.n), *dot_b = memchr(b.p, '.', b.n);
+    size_t time_a = dot_a ? (size_t)(dot_a - (const char *)a.p) : a.n;
+    size_t time_b = dot_b ? (size_t)(dot_b - (const char *)b.p) : b.n;
+    int order;
+
+    if (time_a != time_b)
+        return time_a > time_b;
+    order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+    return order ? order > 0 : a.n > b.n;
+}
+
+/* The page whose next job comes first; -1: none has one. */
+static int best_page(const page_state *s)
+{
+    jobq_slice best_cursor = {0};
+    int best = -1;
+
+    for (size_t i = 0; i < s->count; i++) {
+        jobq_slice cursor = next_cursor(s, i);
+
+        if (cursor.p && (best < 0 || stands_before(cursor, best_cursor))) {
+            best = (int)i;
+            best_cursor = cursor;
+        }
+    }
+    return best;
+}
+
+static int read_pages(rds_store *store, page_state *s)
+{
+    int rc = 0, page;
+
+    s->ended = true;
+    while (rc == 0 && s->ended && !s->more && (page = best_page(s)) >= 0) {
+        const rds_value *one = s->pages[page]->item[s->at[page]++];
         jobq_slice cursor = {0};
 
         if (one->type == RDS_TEXT) { /* it has looked at enough for one call */
-            at->ended = false;
-            rc = keep(store, &at->after, jobq__slice(one->p, one->n));
-        } else if (at->shown == l->limit) {
-            at->more = true;
+            s->ended = false;
+            rc = keep(store, &s->after, jobq__slice(one->p, one->n));
+        } else if (s->shown == s->l->limit) {
+            s->more = true;
         } else {
-            rc = read_shown(one, l->keys_only, l->out, &cursor);
-            rc = rc ? rc : keep(store, &at->after, cursor);
+            rc = read_shown(one, s->l->keys_only, s->l->out, &cursor);
+            rc = rc ? rc : keep(store, &s->after, cursor);
             if (rc < 0)
                 return rc;
-            l->last = at->after;
-            at->shown++;
+            s->l->last = s->after;
+            s->shown++;
         }
     }
     return rc;
 }
 
-static int read_pages(rds_store *store, jobq_listing *l)
+static int list(rds_store *store, jobq_listing *l, const rds_names *queues)
 {
-    page_state at = {.after = l->after};
-    rds_value *page;
+    static const rds_visit visit = {
+        .ask = ask_page, .read = take_page, .together = true, .kind = RDS_READS};
+    page_state s = {.l = l, .after = l->after};
     int rc = 0;
 
-    while (rc == 0 && !at.ended && !at.more) {
-        ask_page(store, l, at.after, l->limit - at.shown + 1);
-        rc = jobq__redis_call(store, &page, RDS_READS);
-        rc = rc ? rc : read_page(store, l, page, &at);
+    s.pages = jobq__arena_alloc(&store->arena, (queues->count + 1) * sizeof(rds_value *));
+    s.at = jobq__arena_alloc(&store->arena, (queues->count + 1) * sizeof(*s.at));
+    if (!s.pages || !s.at)
+        return jobq__error_nomem();
+    while (rc == 0 && !s.ended && !s.more) {
+        s.count = 0;
+        s.limit = l->limit - s.shown + 1;
+        rc = jobq__redis_visit(store, &visit, queues, &s);
+        rc = rc ? rc : read_pages(store, &s);
     }
     if (rc == 0 && l->last.p) {
         l->last = jobq_batch_copy(l->out, l->last.p, l->last.n);
         rc = l->last.p ? 0 : jobq__error_nomem();
     }
-    if (rc == 0 && at.more)
+    if (rc == 0 && s.more)
         l->next = l->last;
     return rc;
 }
@@ -222,11 +331,14 @@ static int read_pages(rds_store *store, jobq_listing *l)
 int jobq__redis_list(void *handle, jobq_listing *l)
 {
     rds_store *store = handle;
+    rds_names queues = {&l->queue, 1};
     int rc;
 
     l->next = l->last = jobq__slice(NULL, 0);
     if (l->after.p && !is_cursor(l->after, l->state == RDS_DEAD ? 1 : 2))
         return jobq__refuse_cursor();
     rc = jobq__redis_enter(store);
-    return rc ? rc : read_pages(store, l);
+    if (rc == 0 && !l->queue.p)
+        rc = jobq__redis_all_queues(store, &queues);
+    return rc ? rc : list(store, l, &queues);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Maintenance in bounded steps. One read says what there is to do; each queue and each expired
- * worker is one script then.
+ * Maintenance in bounded steps. One read says what there is to do; each queue, and each worker that
+ * has expired there, is one script then.
  */
 #include <string.h>
 
@@ -11,51 +11,98 @@
 
 enum { STEP = 1000, SWEEP_EVERY_MS = 60000, SWEEP_LEASE_MS = 30000 };
 
+/* What a queue has to be done. */
 typedef struct {
-    rds_value *queues, *workers; /* in the store's arena */
+    jobq_slice queue;
+    bool due;
+    rds_names expired; /* workers */
+} due_queue;
+
+typedef struct {
+    jobq_maintenance *m;
+    due_queue *queues; /* in the store's arena */
+    size_t count;
+    int64_t due_ms; /* from now; -1 = nothing known */
+    bool clock_read;
 } due_things;
 
-/* Replies live until the next round trip: these lists have to outlive some. */
-static int keep_list(rds_store *store, const rds_value *from, rds_value **to)
+static void ask_due(rds_store *store, const jobq_slice *queues, size_t n, void *with)
 {
-    rds_value *list = jobq__arena_copy(&store->arena, from, sizeof(*from));
+    const due_things *due = with;
 
-    if (!list)
-        return jobq__error_nomem();
-    list->item = jobq__arena_alloc(&store->arena, (from->count + 1) * sizeof(rds_value *));
-    if (!list->item)
+    jobq__redis_script(store, RDS_SCRIPT_DUE, queues, n, 3);
+    jobq__redis_number(&store->link, (int64_t)n);
+    jobq__redis_words(&store->link, due->m->take_back ? "1" : "0");
+    jobq__redis_number(&store->link, store->started_at_ms);
+}
+
+/* Replies live until the next round trip: these lists have to outlive some. */
+static int keep_workers(rds_store *store, const rds_value *from, rds_names *to)
+{
+    to->names = jobq__arena_alloc(&store->arena, (from->count + 1) * sizeof(jobq_slice));
+    if (!to->names)
         return jobq__error_nomem();
     for (size_t i = 0; i < from->count; i++) {
-        list->item[i] = jobq__arena_copy(&store->arena, from->item[i], sizeof(*from->item[i]));
-        if (!list->item[i])
-            return jobq__error_nomem();
-        list->item[i]->p = jobq__arena_copy(&store->arena, from->item[i]->p, from->item[i]->n);
-        if (!list->item[i]->p)
+        const rds_value *one = from->item[i];
+
+        to->names[i] = jobq__slice(jobq__arena_copy(&store->arena, one->p, one->n), one->n);
+        if (!to->names[i].p)
             return jobq__error_nomem();
     }
-    *to = list;
+    to->count = from->count;
     return 0;
 }
 
-static int ask_due(rds_store *store, jobq_maintenance *m, due_things *due)
+static void note_clock(due_things *due, int64_t now_ms, int64_t next_ms)
 {
-    rds_value *value;
-    rds_walk walk;
+    int64_t left = next_ms > now_ms ? next_ms - now_ms : 0;
+
+    if (!due->clock_read)
+        due->m->now_ms = now_ms;
+    due->clock_read = true;
+    if (next_ms > 0 && (due->due_ms < 0 || left < due->due_ms))
+        due->due_ms = left;
+}
+
+static int read_due(rds_store *store, const jobq_slice *queues, size_t n, const rds_value *answer,
+                    void *with)
+{
+    due_things *due = with;
+    rds_walk walk = {answer, 0};
+    int64_t now_ms;
+    int rc = 0;
+
+    if (answer->count != 2 + 2 * n)
+        return jobq__redis_nonsense(store);
+    now_ms = jobq__redis_int(&walk);
+    note_clock(due, now_ms, jobq__redis_int(&walk));
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const rds_value *expired = answer->item[3 + 2 * i];
+        due_queue *one = &due->queues[due->count];
+
+        one->due = answer->item[2 + 2 * i]->integer != 0;
+        one->queue = queues[i];
+        rc = keep_workers(store, expired, &one->expired);
+        due->count += one->due || expired->count > 0;
+    }
+    return rc;
+}
+
+static int see_due(rds_store *store, const rds_names *queues, due_things *due)
+{
+    static const rds_visit visit = {
+        .ask = ask_due, .read = read_due, .together = true, .kind = RDS_READS};
     int rc;
 
-    jobq__redis_script(store, RDS_SCRIPT_DUE, 2);
-    jobq__redis_words(&store->link, m->take_back ? "1" : "0");
-    jobq__redis_number(&store->link, store->started_at_ms);
-    rc = jobq__redis_call(store, &value, RDS_READS);
-    if (rc < 0)
-        return rc;
-    if (value->count != 4)
-        return jobq__redis_nonsense(store);
-    walk = (rds_walk){value, 0};
-    m->now_ms = jobq__redis_int(&walk);
-    m->next_due_ms = jobq__redis_int(&walk);
-    rc = keep_list(store, value->item[2], &due->queues);
-    return rc ? rc : keep_list(store, value->item[3], &due->workers);
+    due->count = 0;
+    due->due_ms = -1;
+    due->clock_read = false;
+    due->queues = jobq__arena_alloc(&store->arena, (queues->count + 1) * sizeof(*due->queues));
+    if (!due->queues)
+        return jobq__error_nomem();
+    rc = jobq__redis_visit(store, &visit, queues, due);
+    due->m->next_due_ms = due->due_ms < 0 ? 0 : due->m->now_ms + due->due_ms;
+    return rc;
 }
 
 static size_t room(const jobq_maintenance *m)
@@ -85,8 +132,7 @@ static int promote(rds_store *store, jobq_maintenance *m, jobq_slice queue)
 
     while (rc == 0 && done >= asked && m->handled < m->limit) {
         asked = room(m);
-        jobq__redis_queue_script(store, RDS_SCRIPT_PROMOTE, queue, 2);
-        jobq__redis_word(&store->link, queue.p, queue.n);
+        jobq__redis_script(store, RDS_SCRIPT_PROMOTE, &queue, 1, 1);
         jobq__redis_number(&store->link, (int64_t)asked);
         rc = add_handled(store, m, &done);
     }
@@ -109,14 +155,14 @@ static void add_lost(rds_store *store, const jobq_maintenance *m, jobq_slice wor
     jobq__redis_word(&store->link, out->n ? out->p : "", out->n);
 }
 
-static int take_back(rds_store *store, jobq_maintenance *m, jobq_slice worker)
+static int take_back(rds_store *store, jobq_maintenance *m, jobq_slice queue, jobq_slice worker)
 {
     size_t done = 1, asked = 1;
     int rc = 0;
 
     while (rc == 0 && done >= asked && m->handled < m->limit) {
         asked = room(m);
-        jobq__redis_script(store, RDS_SCRIPT_TAKE_BACK, 5);
+        jobq__redis_script(store, RDS_SCRIPT_TAKE_BACK, &queue, 1, 5);
         jobq__redis_word(&store->link, worker.p, worker.n);
         jobq__redis_number(&store->link, (int64_t)asked);
         jobq__redis_number(&store->link, m->loss_cap);
@@ -131,56 +177,88 @@ static int run(rds_store *store, jobq_maintenance *m, const due_things *due)
 {
     int rc = 0;
 
-    for (size_t i = 0; i < due->queues->count && rc == 0; i++)
-        rc = promote(store, m, jobq__slice(due->queues->item[i]->p, due->queues->item[i]->n));
-    for (size_t i = 0; i < due->workers->count && rc == 0; i++)
-        rc = take_back(store, m, jobq__slice(due->workers->item[i]->p, due->workers->item[i]->n));
+    for (size_t i = 0; i < due->count && rc == 0; i++)
+        if (due->queues[i].due)
+            rc = promote(store, m, due->queues[i].queue);
+    for (size_t i = 0; i < due->count && rc == 0; i++)
+        for (size_t k = 0; k < due->queues[i].expired.count && rc == 0; k++)
+            rc = take_back(store, m, due->queues[i].queue, due->queues[i].expired.names[k]);
     return rc;
 }
 
-/* Hand-outs that no record names would stay out for ever (case B054). */
-static int sweep(rds_store *store)
+/* ---- what somebody has deleted --------------------------------------------------------------- */
+
+static void ask_sweep(rds_store *store, const jobq_slice *queues, size_t n, void *with)
 {
+    (void)with;
+    jobq__redis_script(store, RDS_SCRIPT_SWEEP, queues, n, 1);
+    jobq__redis_number(&store->link, SWEEP_LEASE_MS);
+}
+
+/* Queues that gave jobs are in the list. A server without memory refuses it. */
+static int list_known(rds_store *store)
+{
+    rds_value *value;
+    rds_names known = {0};
+
+    jobq__redis_known_queues(store, &known);
+    if (known.count == 0)
+        return 0;
+    jobq__redis_begin(&store->link, 2 + known.count);
+    jobq__redis_words(&store->link, "SADD");
+    jobq__redis_base_word(store, ":queues");
+    for (size_t i = 0; i < known.count; i++) {
+        const bool hidden = jobq__queue_is_hidden(known.names[i]);
+
+        jobq__redis_word(&store->link, (const char *)known.names[i].p + hidden,
+                         known.names[i].n - hidden);
+    }
+    return jobq__redis_round(store, &value, 1, RDS_READS);
+}
+
+/* Hand-outs that no record names would stay out for ever (case B054). */
+static int sweep(rds_store *store, const rds_names *queues)
+{
+    static const rds_visit visit = {
+        .ask = ask_sweep, .read = jobq__redis_read_nothing, .kind = RDS_READS};
     int64_t now_ms = jobq__clock_mono_ms();
-    rds_value none = {.type = RDS_LIST}, *names, *kept = &none, *value;
     int rc;
 
     if (store->swept_ms && now_ms - store->swept_ms < SWEEP_EVERY_MS)
         return 0;
-    rc = jobq__redis_ask_queues(store, &names);
-    rc = rc ? rc : keep_list(store, names, &kept);
-    if (rc != 0)
-        return rc;
-    store->swept_ms = now_ms;
-    if (kept->count == 0)
-        return 0;
-    jobq__redis_script(store, RDS_SCRIPT_SWEEP, 1 + 2 * kept->count);
-    jobq__redis_number(&store->link, SWEEP_LEASE_MS);
-    for (size_t i = 0; i < kept->count; i++) {
-        const jobq_slice name = {kept->item[i]->p, kept->item[i]->n};
+    rc = list_known(store);
+    rc = rc ? rc : jobq__redis_visit(store, &visit, queues, NULL);
+    if (rc == 0)
+        store->swept_ms = now_ms;
+    return rc;
+}
 
-        jobq__redis_word(&store->link, name.p, name.n);
-        jobq__redis_number(&store->link, jobq__redis_hash(name));
-    }
-    return jobq__redis_call(store, &value, RDS_READS);
+static int maintain(rds_store *store, jobq_maintenance *m, const rds_names *queues)
+{
+    due_things due = {.m = m};
+    int rc = m->take_back ? sweep(store, queues) : 0;
+
+    rc = rc ? rc : see_due(store, queues, &due);
+    if (rc != 0 || due.count == 0)
+        return rc;
+    rc = run(store, m, &due);
+    rc = rc ? rc : see_due(store, queues, &due); /* when next */
+    m->more = m->handled >= m->limit;
+    return rc;
 }
 
 int jobq__redis_maintain(void *handle, jobq_maintenance *m)
 {
     rds_store *store = handle;
-    rds_value none = {.type = RDS_LIST};
-    due_things due = {&none, &none};
-    int rc = jobq__redis_enter(store);
+    rds_names queues = {0};
+    int rc = jobq__redis_enter_all(store);
 
     m->handled = 0;
     m->more = false;
-    if (rc == 0 && m->take_back)
-        rc = sweep(store);
-    rc = rc ? rc : ask_due(store, m, &due);
-    if (rc != 0 || due.queues->count + due.workers->count == 0)
-        return rc;
-    rc = run(store, m, &due);
-    rc = rc ? rc : ask_due(store, m, &due); /* when next */
-    m->more = m->handled >= m->limit;
-    return rc;
+    rc = rc ? rc : jobq__redis_all_queues(store, &queues);
+    if (rc == 0 && queues.count == 0) {
+        m->next_due_ms = 0;
+        return jobq__redis_read_clock(store, &m->now_ms);
+    }
+    return rc ? rc : maintain(store, m, &queues);
 }

@@ -2,7 +2,9 @@
  *
  * The Redis driver: jobs in streams, one per queue and used priority, each with one consumer group.
  * doc/stores/redis.md shows the keys. Reserving is the native XREADGROUP; everything that has to
- * be one step is a Lua script (scripts/). One connection for calls, one that waits for news.
+ * be one step is a Lua script (scripts/), which sees one queue: on a Cluster a queue is one slot.
+ * One connection for calls (on a Cluster one to each master), one that waits for news (one for
+ * each queue there).
  */
 #ifndef JOBQ_DRIVER_REDIS_H
 #define JOBQ_DRIVER_REDIS_H
@@ -17,7 +19,7 @@ enum {
     RDS_RESERVED,
     RDS_DONE,
     RDS_DEAD,       /* as jobq_record.state */
-    RDS_SCHEMA = 1, /* version of the layout */
+    RDS_SCHEMA = 2, /* version of the layout */
     RDS_BATCH = 1000,
     RDS_PRIORITIES = 10,
 };
@@ -87,7 +89,8 @@ int jobq__redis_find_master(const jobq_driver_config *config, rds_address *out,
                             int64_t deadline_ms);
 
 /* tls.c: non-blocking. */
-int jobq__redis_tls_start(const jobq_driver_config *config, rds_link *link, int64_t deadline_ms);
+int jobq__redis_tls_start(const jobq_driver_config *config, const char *host, rds_link *link,
+                          int64_t deadline_ms);
 void jobq__redis_tls_end(rds_tls *tls);
 /* As send and recv: -1 with errno EAGAIN, *events_out = what to poll for. */
 ssize_t jobq__redis_tls_write(rds_tls *tls, const void *p, size_t n, short *events_out);
@@ -97,11 +100,17 @@ bool jobq__redis_tls_pending(rds_tls *tls);
 /* ---- the store (connect.c, call.c) ----------------------------------------------------------- */
 
 typedef enum {
+    RDS_SCRIPT_CANCEL,
+    RDS_SCRIPT_CLEAR,
+    RDS_SCRIPT_CONTROL,
     RDS_SCRIPT_COUNTS,
     RDS_SCRIPT_DEAD,
     RDS_SCRIPT_DUE,
+    RDS_SCRIPT_ENLIST,
+    RDS_SCRIPT_ENLISTED,
     RDS_SCRIPT_FIND,
     RDS_SCRIPT_HELD,
+    RDS_SCRIPT_KNOWN,
     RDS_SCRIPT_LEAVE,
     RDS_SCRIPT_LIST,
     RDS_SCRIPT_LOOK,
@@ -110,6 +119,7 @@ typedef enum {
     RDS_SCRIPT_PUSH,
     RDS_SCRIPT_RENEW,
     RDS_SCRIPT_RESERVE,
+    RDS_SCRIPT_REVIVE,
     RDS_SCRIPT_SCHEMA,
     RDS_SCRIPT_SETTLE,
     RDS_SCRIPT_SWEEP,
@@ -136,33 +146,51 @@ typedef struct {
 } rds_current;
 
 typedef struct rds_news rds_news;
+typedef struct rds_cluster rds_cluster;
+typedef struct rds_known rds_known;
 
 typedef struct {
     const jobq_driver_config *config;
-    jobq__buf base;   /* "{prefix}" */
-    rds_link link;    /* calls */
-    rds_news *news;   /* the one that waits; wait.c */
-    bool found_empty; /* the last exchange left nothing ready behind */
-    bool sentinel;    /* the master is to be asked for */
+    jobq__buf base;       /* "{prefix}" */
+    rds_link link;        /* calls; on a Cluster only where they are gathered */
+    rds_news *news;       /* what waits; wait.c */
+    rds_cluster *cluster; /* NULL = one server */
+    rds_known *known;     /* workers and queues that this handle serves; known.c */
+    bool found_empty;     /* the last exchange left nothing ready behind */
+    bool sentinel;        /* the master is to be asked for */
     int database;
     int64_t version; /* of the layout, at the last greeting; 0 = none */
     bool checked;
     int64_t started_at_ms; /* the server, by its clock */
+    int64_t control;       /* as last told */
     rds_current current;
     int64_t swept_ms; /* monotonic clock: last look for hand-outs without a worker, 0 = none */
     jobq__buf scratch;
     jobq__arena arena; /* of one call */
 } rds_store;
 
-extern const jobq_driver jobq__redis_driver;
+int jobq__redis_open(const jobq_driver_config *config, void **store_out);
+void jobq__redis_close(void *handle);
 
 /* Connected and greeted. */
 int jobq__redis_ready(rds_store *store);
 /* The same, and the schema is there. */
 int jobq__redis_enter(rds_store *store);
+/* The same before work that asks since when servers run. */
+int jobq__redis_enter_all(rds_store *store);
 void jobq__redis_free_link(rds_link *link);
-int jobq__redis_greet(rds_store *store, rds_link *link, bool first, int64_t deadline_ms);
-void jobq__redis_drop(rds_store *store); /* the connection for calls */
+/* Greets the server that has the key (on a Cluster; NULL: any): with what the store wants to know
+ * of it, or only as somebody who waits. */
+int jobq__redis_greet(rds_store *store, rds_link *link, bool first, jobq_slice key,
+                      int64_t deadline_ms);
+int jobq__redis_greet_at(rds_store *store, rds_link *link, bool first, const rds_address *address,
+                         int64_t deadline_ms);
+int64_t jobq__redis_connect_deadline(const rds_store *store);
+void jobq__redis_drop(rds_store *store); /* the connections for calls */
+bool jobq__redis_is_up(const rds_store *store);
+
+/* table.c */
+extern const jobq_driver jobq__redis_driver, jobq__redis_cluster_driver;
 
 enum { RDS_READS = 0, RDS_WRITES = 1 };
 /* One round trip of what was begun on the link for calls: `n` replies, none of which need be good.
@@ -171,17 +199,83 @@ enum { RDS_READS = 0, RDS_WRITES = 1 };
 int jobq__redis_round(rds_store *store, rds_value **values, size_t n, int kind);
 /* One command; an error reply becomes an error. */
 int jobq__redis_call(rds_store *store, rds_value **value_out, int kind);
-void jobq__redis_script(rds_store *store, rds_script_id id,
-                        size_t words); /* words behind KEYS[1] */
-/* ... with the base of a queue as KEYS[2] */
-void jobq__redis_queue_script(rds_store *store, rds_script_id id, jobq_slice queue, size_t words);
+/* A script over these queues: their bases are its keys, `words` words follow. No queue: the base of
+ * the prefix is its key. On a Cluster one queue at most. */
+void jobq__redis_script(rds_store *store, rds_script_id id, const jobq_slice *queues, size_t n,
+                        size_t words);
+/* A command with one key of the prefix, "{prefix}" and what is given; or that key alone. */
+void jobq__redis_ask(rds_store *store, const char *command, const char *key);
+void jobq__redis_base_word(rds_store *store, const char *key);
 /* An error reply in the words of this library; the connection is dropped where that helps. */
 int jobq__redis_refused(rds_store *store, const rds_value *value);
 int jobq__redis_nonsense(rds_store *store); /* an answer that is none: JOBQ_EPROTO, dropped */
 
+/* ---- all queues (queues.c) ------------------------------------------------------------------- */
+
+typedef struct {
+    jobq_slice *names; /* in the store's arena */
+    size_t count;
+} rds_names;
+/* Every queue, each with the hidden one beside it. */
+int jobq__redis_all_queues(rds_store *store, rds_names *out);
+
+/* How much of a bounded search falls to each queue. */
+size_t jobq__redis_share(size_t most, size_t queues);
+
+/* One trip over queues, a script each. */
+typedef struct {
+    void (*ask)(rds_store *store, const jobq_slice *queues, size_t n, void *with);
+    int (*read)(rds_store *store, const jobq_slice *queues, size_t n, const rds_value *answer,
+                void *with);
+    bool together; /* a script may have several queues, where that can be */
+    /* So many commands stand before in the same trip; the reader of their answers. */
+    size_t before;
+    int (*read_before)(rds_store *store, rds_value **values, void *with);
+    int kind; /* RDS_READS, RDS_WRITES */
+} rds_visit;
+int jobq__redis_visit(rds_store *store, const rds_visit *visit, const rds_names *queues,
+                      void *with);
+/* The `read` of scripts that answer nothing of interest. */
+int jobq__redis_read_nothing(rds_store *store, const jobq_slice *queues, size_t n,
+                             const rds_value *answer, void *with);
+
+/* ---- what this handle serves (known.c) ------------------------------------------------------- */
+
+typedef struct {
+    char *id;
+    size_t n;
+    int64_t lease_ms, until_ms; /* as last renewed, by the store's clock; 0 = never */
+    bool complete;              /* all queues where it may hold something are known */
+} rds_worker;
+rds_worker *jobq__redis_worker(rds_store *store, jobq_slice id, bool make); /* NULL: none */
+int jobq__redis_know(rds_store *store, const jobq_slice *queues, size_t n);
+void jobq__redis_known_queues(const rds_store *store, rds_names *out); /* borrowed */
+void jobq__redis_known_free(rds_known *known);
+
 /* keys.c */
 void jobq__redis_add_base(const rds_store *store, jobq__buf *out, jobq_slice queue);
 uint32_t jobq__redis_hash(jobq_slice queue);
+
+/* ---- Cluster (cluster.c, slots.c) ------------------------------------------------------------ */
+
+int jobq__redis_cluster_open(rds_store *store);
+void jobq__redis_cluster_free(rds_cluster *cluster);
+/* The table of slots is there; `all`: and every master has been greeted. */
+int jobq__redis_cluster_ready(rds_store *store, bool all);
+void jobq__redis_cluster_drop(rds_store *store); /* closes all, and asks anew who has what */
+bool jobq__redis_cluster_is_up(const rds_store *store);
+/* What stands in the store's link goes to whoever has the keys. As converse in call.c. */
+int jobq__redis_cluster_converse(rds_store *store, rds_value **values, size_t n);
+int jobq__redis_cluster_address(rds_store *store, jobq_slice key, rds_address *out);
+/* MOVED to somebody: true when the reply said so. */
+bool jobq__redis_cluster_note(rds_store *store, const rds_value *value);
+
+enum { RDS_SLOTS = 16384 };
+int jobq__redis_slot(const char *key, size_t n);
+/* The key of a command in Redis' protocol: the first word with an opening brace first. */
+jobq_slice jobq__redis_key_of(const char *command, size_t n);
+/* Cuts the next "host:port" off a list; brackets of IPv6 addresses go. False: no address. */
+bool jobq__redis_next_address(const char **list, int default_port, rds_address *out);
 
 /* Walks over the elements of a list; what is missing is 0 or empty. */
 typedef struct {
@@ -191,6 +285,7 @@ typedef struct {
 bool jobq__redis_more(const rds_walk *walk);
 int64_t jobq__redis_int(rds_walk *walk);
 jobq_slice jobq__redis_text(rds_walk *walk);
+int64_t jobq__redis_time(rds_walk *walk); /* TIME's two numbers, in milliseconds */
 
 /* ---- jobs (job.c) ---------------------------------------------------------------------------- */
 
@@ -217,26 +312,26 @@ typedef struct {
     jobq_slice j, s, mark, entry; /* mark: counters since it was taken back; entry "" = at rest */
     uint8_t priority;
     int64_t count;
+    uint8_t noted; /* JOBQ_CANCEL_*, since it was handed out */
 } rds_stored;
 /* Fills the record from it; 0 or JOBQ_ENOMEM. Flags for a token are answered. */
 int jobq__redis_read_job(const rds_stored *stored, bool keys_only, jobq_batch *out, jobq_record *r,
                          uint8_t *flags_out);
 void jobq__redis_write_job(jobq__buf *out, const jobq_push *item);
+/* The seven words of an item as scripts take them. */
+enum { RDS_ITEM_WORDS = 7 };
+void jobq__redis_add_item(rds_store *store, const jobq_push *item);
 /* The time in a UUIDv7, -1 = it is none. */
 int64_t jobq__redis_id_time(jobq_slice id);
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
 int jobq__redis_schema(void *handle);
-void jobq__redis_ask_version(rds_store *store, rds_link *link); /* adds the command */
+/* The version of the layout that an answer to GET {prefix}:schema tells. */
+int64_t jobq__redis_read_version(const rds_value *value);
+int64_t jobq__redis_number_of(const rds_value *value); /* 0 = none */
 int jobq__redis_push(void *handle, jobq_push *items, size_t n);
 int jobq__redis_exchange(void *handle, jobq_exchange *x);
-/* settle.c: adds the scripts of a batch (how many: *scripts_out), and reads their answers. */
-typedef struct rds_settling rds_settling;
-int jobq__redis_settle_begin(rds_store *store, jobq_exchange *x, rds_settling **settling_out,
-                             size_t *scripts_out);
-int jobq__redis_settle_answers(rds_store *store, jobq_exchange *x, rds_settling *settling,
-                               rds_value **values);
 int jobq__redis_renew(void *handle, jobq_renewal *r);
 int jobq__redis_leave(void *handle, jobq_slice worker);
 int jobq__redis_held(void *handle, jobq_slice worker, jobq_batch *out);
@@ -248,8 +343,11 @@ int jobq__redis_find(void *handle, jobq_slice id, jobq_batch *out);
 int jobq__redis_list(void *handle, jobq_listing *l);
 int jobq__redis_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__redis_queues(void *handle, jobq_batch *out);
-int jobq__redis_ask_queues(rds_store *store, rds_value **names_out); /* until the next round */
 int jobq__redis_mend(void *handle, jobq_mending *m);
+int jobq__redis_control(void *handle, jobq_control *c);
+int jobq__redis_cancel(void *handle, jobq_cancelling *c);
+int jobq__redis_clear_queue(void *handle, jobq_clearing *c);
 int jobq__redis_now(void *handle, int64_t *now_ms_out);
+int jobq__redis_read_clock(rds_store *store, int64_t *now_ms_out); /* once entered */
 
 #endif

@@ -133,13 +133,10 @@ static const rds_value *step(rds_walk *walk)
     return jobq__redis_more(walk) ? walk->list->item[walk->at++] : NULL;
 }
 
-int64_t jobq__redis_int(rds_walk *walk)
+int64_t jobq__redis_number_of(const rds_value *value)
 {
-    const rds_value *value = step(walk);
     int64_t n = 0;
 
-    if (!value)
-        return 0;
     if (value->type == RDS_INTEGER)
         return value->integer;
     if (value->type == RDS_TEXT && value->n < 32) {
@@ -147,6 +144,21 @@ int64_t jobq__redis_int(rds_walk *walk)
             n = n * 10 + (value->p[i] - '0');
     }
     return n;
+}
+
+int64_t jobq__redis_int(rds_walk *walk)
+{
+    const rds_value *value = step(walk);
+
+    return value ? jobq__redis_number_of(value) : 0;
+}
+
+/* The answer to TIME. */
+int64_t jobq__redis_time(rds_walk *walk)
+{
+    int64_t seconds = jobq__redis_int(walk);
+
+    return seconds * 1000 + jobq__redis_int(walk) / 1000;
 }
 
 jobq_slice jobq__redis_text(rds_walk *walk)

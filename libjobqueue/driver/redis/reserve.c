@@ -60,22 +60,31 @@ static int take(rds_reservation *r, size_t queue, const rds_stored *stored)
     return record->queue.p ? 0 : jobq__error_nomem();
 }
 
+void jobq__redis_note_due(rds_reservation *r, int64_t now_ms, int64_t due_ms)
+{
+    int64_t left = due_ms > now_ms ? due_ms - now_ms : 0;
+
+    if (r->now_ms == 0)
+        r->now_ms = now_ms;
+    if (due_ms > 0 && (r->due_ms < 0 || left < r->due_ms))
+        r->due_ms = left;
+}
+
 int jobq__redis_read_reserved(rds_reservation *r, const rds_value *value)
 {
     rds_walk walk = {value, 0};
-    size_t queues = r->x->want && r->x->queue_count ? r->x->queue_count : 0;
-    int64_t flags;
+    int64_t flags, now_ms;
     int rc = 0;
 
     if (value->type != RDS_LIST)
         return jobq__redis_refused(r->store, value);
-    r->now_ms = jobq__redis_int(&walk);
-    r->next_due_ms = jobq__redis_int(&walk);
+    now_ms = jobq__redis_int(&walk);
+    jobq__redis_note_due(r, now_ms, jobq__redis_int(&walk));
     flags = jobq__redis_int(&walk);
-    r->recorded = flags & 1;
-    r->exhausted = flags & 2;
-    for (size_t i = 0; i < queues; i++)
-        r->used[i] = jobq__redis_text(&walk);
+    r->recorded = true; /* the script sees to that */
+    r->exhausted = r->exhausted && flags & 2;
+    for (size_t i = 0; i < r->span; i++)
+        r->used[r->from + i] = jobq__redis_text(&walk);
     while (jobq__redis_more(&walk) && rc == 0) {
         rds_stored stored = {0};
         size_t queue = (size_t)jobq__redis_int(&walk);
@@ -86,8 +95,11 @@ int jobq__redis_read_reserved(rds_reservation *r, const rds_value *value)
         stored.j = jobq__redis_text(&walk);
         stored.s = jobq__redis_text(&walk);
         stored.mark = jobq__redis_text(&walk);
-        rc = queue < queues ? take(r, queue, &stored) : jobq__redis_nonsense(r->store);
+        stored.noted = (uint8_t)jobq__redis_int(&walk);
+        rc = queue < r->span ? take(r, r->from + queue, &stored) : jobq__redis_nonsense(r->store);
     }
+    r->recorded = flags & 1;
+    r->begun = r->begun || flags & 4;
     return rc;
 }
 
@@ -185,12 +197,10 @@ static void send_unread(rds_store *store, size_t n)
 
 void jobq__redis_unread_excess(rds_reservation *r)
 {
-    jobq_slice queue = r->x->queues ? r->x->queues[r->store->current.queue] : (jobq_slice){0};
-
     if (r->over == 0)
         return;
     for (size_t i = 0; i < r->over; i++)
-        add_unread(r->store, queue, &r->excess[i]);
+        add_unread(r->store, r->x->queues[r->store->current.queue], &r->excess[i]);
     send_unread(r->store, r->over);
     r->over = 0;
 }
@@ -207,7 +217,7 @@ void jobq__redis_unread_all(rds_reservation *r)
          record = record->next) {
         rds_token token = jobq__redis_token_parts(record->token);
 
-        if (token.count && r->store->link.fd >= 0) {
+        if (token.count && jobq__redis_is_up(r->store)) {
             add_unread(r->store, record->queue, &token);
             n++;
         }

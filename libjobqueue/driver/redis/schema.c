@@ -2,19 +2,14 @@
  *
  * The version of the layout, one key; layouts are made as jobs come.
  */
+#include <stdlib.h>
+
 #include "driver/redis/redis.h"
 #include "util/error.h"
 
-void jobq__redis_ask_version(rds_store *store, rds_link *link)
+int64_t jobq__redis_read_version(const rds_value *value)
 {
-    jobq__buf_reset(&store->scratch);
-    jobq__buf_add(&store->scratch, store->base.p, store->base.n);
-    jobq__buf_adds(&store->scratch, ":schema");
-    if (store->scratch.failed)
-        link->out.failed = true;
-    jobq__redis_begin(link, 2);
-    jobq__redis_words(link, "GET");
-    jobq__redis_word(link, store->scratch.p, store->scratch.n);
+    return value->p ? strtoll(value->p, NULL, 10) : 0;
 }
 
 static int make_version(rds_store *store)
@@ -22,7 +17,7 @@ static int make_version(rds_store *store)
     rds_value *value;
     int rc;
 
-    jobq__redis_script(store, RDS_SCRIPT_SCHEMA, 1);
+    jobq__redis_script(store, RDS_SCRIPT_SCHEMA, NULL, 0, 1);
     jobq__redis_number(&store->link, RDS_SCHEMA);
     rc = jobq__redis_call(store, &value, RDS_READS);
     if (rc == 0)
@@ -30,6 +25,7 @@ static int make_version(rds_store *store)
     return rc;
 }
 
+/* An older layout is not converted: there was no release that made it. */
 static int check_version(int64_t version)
 {
     if (version == 0)
@@ -41,14 +37,34 @@ static int check_version(int64_t version)
                                       "redis: the layout is version %lld, this library knows up to "
                                       "%d: update it",
                                       (long long)version, RDS_SCHEMA);
+    if (version < RDS_SCHEMA)
+        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", version,
+                                      "redis: the layout is version %lld, which this library no "
+                                      "longer knows (needed: %d): use another prefix",
+                                      (long long)version, RDS_SCHEMA);
     return 0;
 }
 
-/* The greeting has asked; another process may have made it since. */
+/* On one server the greeting has asked, on a Cluster somebody else may have the key. */
+static int ask_cluster(rds_store *store)
+{
+    rds_value *value;
+    int rc;
+
+    jobq__redis_ask(store, "GET", ":schema");
+    rc = jobq__redis_call(store, &value, RDS_READS);
+    if (rc == 0)
+        store->version = jobq__redis_read_version(value);
+    return rc;
+}
+
+/* Another process may have made it since. */
 static int see_version(rds_store *store, bool make)
 {
     int rc = jobq__redis_ready(store);
 
+    if (rc == 0 && store->cluster)
+        rc = ask_cluster(store);
     if (rc == 0 && store->version == 0 && make)
         rc = make_version(store);
     rc = rc ? rc : check_version(store->version);
@@ -68,4 +84,11 @@ int jobq__redis_enter(rds_store *store)
     int rc = store->checked ? 0 : see_version(store, false);
 
     return rc ? rc : jobq__redis_ready(store);
+}
+
+int jobq__redis_enter_all(rds_store *store)
+{
+    int rc = jobq__redis_enter(store);
+
+    return rc || !store->cluster ? rc : jobq__redis_cluster_ready(store, true);
 }

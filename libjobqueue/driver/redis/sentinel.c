@@ -8,41 +8,14 @@
 #include "driver/redis/redis.h"
 #include "util/clock.h"
 #include "util/error.h"
-#include "util/str.h"
 
-enum { SENTINEL_PORT = 26379, PATIENCE_MS = 1000, PORT_MAX = 65535 };
-
-/* Cuts the next "host:port" off the list; brackets of IPv6 addresses go. False: no address. */
-static bool next_address(const char **list, rds_address *out)
-{
-    size_t n = strcspn(*list, ","), host_n;
-    const char *p = *list, *colon = NULL;
-    int64_t port = SENTINEL_PORT;
-
-    *list += n + (p[n] == ',');
-    for (size_t i = 0; i < n; i++)
-        if (p[i] == ':' && (p[0] != '[' || p[i - 1] == ']'))
-            colon = p + i;
-    host_n = colon ? (size_t)(colon - p) : n;
-    if (colon && (!jobq__str_int(colon + 1, n - host_n - 1, &port) || port < 1 || port > PORT_MAX))
-        return false;
-    if (host_n >= 2 && p[0] == '[' && p[host_n - 1] == ']') {
-        p++;
-        host_n -= 2;
-    }
-    if (host_n == 0 || host_n >= sizeof(out->host))
-        return false;
-    memcpy(out->host, p, host_n);
-    out->host[host_n] = '\0';
-    out->port = (int)port;
-    return true;
-}
+enum { SENTINEL_PORT = 26379, PATIENCE_MS = 1000 };
 
 /* A single host has lost its port to the config. */
 static bool next_sentinel(const jobq_driver_config *config, const char **list, rds_address *out)
 {
     if (memchr(config->host.p, ',', config->host.n))
-        return next_address(list, out);
+        return jobq__redis_next_address(list, SENTINEL_PORT, out);
     *list += strlen(*list);
     if (config->host.n >= sizeof(out->host))
         return false;

@@ -2,9 +2,10 @@
  *
  * Settling: the settlements of a batch by queue and stream, one script call per queue.
  */
+#include "driver/redis/reserve.h"
+
 #include <string.h>
 
-#include "driver/redis/redis.h"
 #include "util/error.h"
 
 enum { NO_GROUP = -1 };
@@ -15,7 +16,7 @@ typedef struct {
     uint32_t hash;
     uint8_t priority;
     rds_entry low, high;
-    size_t count;
+    size_t count, follows;
 } settle_group;
 
 struct rds_settling {
@@ -65,6 +66,7 @@ static void sort_in(rds_settling *s, jobq_settlement *one, size_t i)
     if (before(group->high, token.entry))
         group->high = token.entry;
     group->count++;
+    group->follows += one->follow != NULL;
     s->group_of[i] = (int)(group - s->groups);
 }
 
@@ -186,6 +188,20 @@ static void add_group(rds_store *store, const jobq_exchange *x, rds_settling *s,
         }
 }
 
+/* What follows the ends that this script settles. */
+static void add_follows(rds_store *store, const jobq_exchange *x, const rds_settling *s,
+                        size_t start)
+{
+    for (size_t i = start; i < s->sent; i++) {
+        const jobq_push *follow = x->settle[s->order[i]].follow;
+
+        if (!follow)
+            continue;
+        jobq__redis_number(&store->link, (int64_t)(i - start));
+        jobq__redis_add_item(store, follow);
+    }
+}
+
 static bool same_queue(const settle_group *a, const settle_group *b)
 {
     return a->hash == b->hash && jobq__slice_equal(a->queue, b->queue);
@@ -201,20 +217,21 @@ static void add_script(rds_store *store, const jobq_exchange *x, rds_settling *s
             return;
     for (size_t i = first; i < s->group_count; i++)
         if (same_queue(&s->groups[i], &s->groups[first])) {
-            words += 4 + 3 * s->groups[i].count;
+            words += 4 + 3 * s->groups[i].count + s->groups[i].follows * (1 + RDS_ITEM_WORDS);
             groups++;
         }
     s->starts[s->scripts++] = s->sent;
-    jobq__redis_queue_script(store, RDS_SCRIPT_SETTLE, s->groups[first].queue, words);
-    jobq__redis_word(&store->link, s->groups[first].queue.p, s->groups[first].queue.n);
+    jobq__redis_script(store, RDS_SCRIPT_SETTLE, &s->groups[first].queue, 1, words);
     jobq__buf_reset(&store->scratch);
     jobq__buf_addc(&store->scratch, 'w');
     jobq__buf_add(&store->scratch, x->worker.p, x->worker.n);
     jobq__redis_word(&store->link, store->scratch.p, store->scratch.n);
+    jobq__redis_words(&store->link, x->queue_count ? "0" : "1"); /* those asked for say it */
     jobq__redis_number(&store->link, (int64_t)groups);
     for (size_t i = first; i < s->group_count; i++)
         if (same_queue(&s->groups[i], &s->groups[first]))
             add_group(store, x, s, i);
+    add_follows(store, x, s, s->starts[s->scripts - 1]);
 }
 
 int jobq__redis_settle_begin(rds_store *store, jobq_exchange *x, rds_settling **settling_out,
@@ -242,14 +259,36 @@ int jobq__redis_settle_begin(rds_store *store, jobq_exchange *x, rds_settling **
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-int jobq__redis_settle_answers(rds_store *store, jobq_exchange *x, rds_settling *s,
-                               rds_value **values)
+/* What one queue refused another one may have done: which, nobody is told. */
+static int refuse(rds_store *store, const rds_settling *s, rds_value **values,
+                  const rds_value *refusal)
 {
+    struct jobq_error cause;
+    int rc = jobq__redis_refused(store, refusal);
+
+    for (size_t i = 0; i < s->scripts; i++)
+        if (values[i]->type == RDS_LIST) {
+            jobq__error_save(&cause);
+            return jobq__error_set_driver(JOBQ_EUNKNOWN, 0, "redis", cause.native,
+                                          "%s (other queues of the batch were settled)",
+                                          cause.message);
+        }
+    return rc;
+}
+
+int jobq__redis_settle_answers(rds_reservation *r, rds_settling *s, rds_value **values)
+{
+    rds_store *store = r->store;
+    jobq_exchange *x = r->x;
+
     for (size_t i = 0; i < s->scripts; i++)
         if (values[i]->type != RDS_LIST)
-            return jobq__redis_refused(store, values[i]);
+            return refuse(store, s, values, values[i]);
     for (size_t i = 0; i < s->scripts; i++) {
-        rds_walk walk = {values[i], 1};
+        rds_walk walk = {values[i], 0};
+        int64_t now_ms = jobq__redis_int(&walk);
+
+        jobq__redis_note_due(r, now_ms, jobq__redis_int(&walk));
 
         while (jobq__redis_more(&walk)) {
             size_t place = s->starts[i] + (size_t)jobq__redis_int(&walk);

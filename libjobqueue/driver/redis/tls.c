@@ -152,9 +152,8 @@ static bool expect_name(SSL *ssl, const char *host)
     return SSL_set_tlsext_host_name(ssl, host) == 1 && SSL_set1_host(ssl, host) == 1;
 }
 
-static int set_up(const jobq_driver_config *config, rds_tls *tls)
+static int set_up(const jobq_driver_config *config, const char *host, rds_tls *tls)
 {
-    const char *host = config->host.n ? config->host.p : "127.0.0.1";
     BIO *bio;
     int rc;
 
@@ -211,7 +210,8 @@ static int shake_hands(rds_tls *tls, int64_t deadline_ms)
     }
 }
 
-int jobq__redis_tls_start(const jobq_driver_config *config, rds_link *link, int64_t deadline_ms)
+int jobq__redis_tls_start(const jobq_driver_config *config, const char *host, rds_link *link,
+                          int64_t deadline_ms)
 {
     rds_tls *tls = jobq__zalloc(sizeof(*tls));
     int rc;
@@ -220,7 +220,7 @@ int jobq__redis_tls_start(const jobq_driver_config *config, rds_link *link, int6
         return jobq__error_nomem();
     link->tls = tls;
     tls->fd = link->fd;
-    rc = set_up(config, tls);
+    rc = set_up(config, host, tls);
     return rc < 0 ? rc : shake_hands(tls, deadline_ms);
 }
 

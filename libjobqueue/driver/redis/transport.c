@@ -139,8 +139,8 @@ int jobq__redis_dial(const jobq_driver_config *config, const rds_address *addres
         return jobq__error_nomem();
     rc = address->port == 0 ? dial_unix(address->host, link, deadline_ms)
                             : dial_tcp(address->host, address->port, link, deadline_ms);
-    if (rc == 0 && strcmp(config->scheme, "rediss") == 0)
-        rc = jobq__redis_tls_start(config, link, deadline_ms);
+    if (rc == 0 && strncmp(config->scheme, "rediss", 6) == 0)
+        rc = jobq__redis_tls_start(config, address->host, link, deadline_ms);
     if (rc < 0)
         jobq__redis_hang_up(link);
     return rc;

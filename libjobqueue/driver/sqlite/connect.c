@@ -404,5 +404,8 @@ const jobq_driver jobq__sqlite_driver = {
     .counts = jobq__sqlite_counts,
     .queues = jobq__sqlite_queues,
     .mend = jobq__sqlite_mend,
+    .control = jobq__sqlite_control,
+    .cancel = jobq__sqlite_cancel,
+    .clear = jobq__sqlite_clear,
     .now = read_now,
 };

@@ -11,13 +11,14 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-#define LINE(table)                                                                           \
-    "SELECT l.rank, l.available_at, l.seq, j.id, j.name, j.version, j.unique_key, "           \
-    "j.deliveries, j.failures, j.crashes, j.releases, j.losses, j.exceptions, "               \
-    "j.parks, j.parked_since, j.fence, j.enqueued_at, j.base_at, j.traced, j.header, j.body " \
-    "FROM " table " l "                                                                       \
-    "CROSS JOIN jobqueue_job j ON j.seq=l.seq "                                               \
-    "WHERE l.queue=?1 "                                                                       \
+#define LINE(table)                                                                            \
+    "SELECT l.rank, l.available_at, l.seq, j.id, j.name, j.version, j.unique_key, "            \
+    "j.deliveries, j.failures, j.crashes, j.releases, j.losses, j.exceptions, "                \
+    "j.parks, j.parked_since, j.fence, j.enqueued_at, j.base_at, j.traced, j.header, j.body, " \
+    "j.cancel "                                                                                \
+    "FROM " table " l "                                                                        \
+    "CROSS JOIN jobqueue_job j ON j.seq=l.seq "                                                \
+    "WHERE l.queue=?1 "                                                                        \
     "ORDER BY l.rank, l.available_at, l.seq LIMIT ?2"
 #define HOLD(table)                                         \
     "INSERT INTO jobqueue_held(seq, worker, queue, nonce) " \
@@ -99,6 +100,7 @@ static bool read_job(sqlite3_stmt *stmt, jobq_slice queue, uint64_t nonce, bool 
     r->version = sqlite3_column_int(stmt, 5);
     r->state = SQL_RESERVED;
     r->taken_back = taken_back;
+    r->cancel = (uint8_t)sqlite3_column_int(stmt, 21);
     jobq__sqlite_read_counters(stmt, 7, true, r);
     r->token.word[0] = (uint64_t)sqlite3_column_int64(stmt, 2);
     r->token.word[1] = (uint64_t)r->fence;
@@ -268,14 +270,16 @@ static int run_exchange(sqlite_store *store, jobq_exchange *x, bool *ring)
         rc = reserve(store, x, &worker);
     if (rc == 0)
         rc = jobq__sqlite_next_due(store, true, worker.key, x->now_ms, &x->next_due_ms);
-    return rc;
+    return rc ? rc : jobq__sqlite_read_control(store, &x->control);
 }
 
 /* Nothing to settle and nothing ready: said without taking the write lock. */
 static int look_first(sqlite_store *store, jobq_exchange *x)
 {
     int64_t due;
-    int rc = x->settle_count ? 1 : jobq__sqlite_look(store, x->queues, x->queue_count, &due);
+    int rc = x->settle_count
+                 ? 1
+                 : jobq__sqlite_look(store, x->queues, x->queue_count, &due, &x->control);
     sqlite_worker worker;
 
     if (rc != 0)

@@ -21,7 +21,8 @@
     "j.seq, q.name, j.state, j.rank, j.available_at, j.id, j.name, j.version, j.unique_key, " \
     "j.deliveries, j.failures, j.crashes, j.releases, j.losses, j.exceptions, j.parks, "      \
     "j.parked_since, j.fence, j.enqueued_at, j.base_at, ifnull(j.died_at, 0), j.reason, "     \
-    "j.taken, j.traced, " PLACE ", w.id, w.alive_until, w.boot, j.header, j.body"
+    "j.taken, j.traced, " PLACE ", w.id, w.alive_until, w.boot, j.header, j.body, "           \
+    "j.cancel"
 #define JOINED                                                \
     "JOIN jobqueue_queue q ON q.id=j.queue "                  \
     "LEFT JOIN jobqueue_held h ON h.seq=j.seq AND j.state=0 " \
@@ -80,7 +81,7 @@
     "ORDER BY died_at DESC, seq DESC LIMIT ?2"
 #define SHOW_ERROR "SELECT error FROM jobqueue_error WHERE seq=?1"
 #define SHOW_HISTORY "SELECT entry FROM jobqueue_history WHERE seq=?1 ORDER BY n"
-enum { PLACE_COLUMN = 30 };
+enum { PLACE_COLUMN = 31 };
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
@@ -93,6 +94,7 @@ static void read_numbers(sqlite3_stmt *stmt, jobq_record *r, bool held)
     r->died_at_ms = sqlite3_column_int64(stmt, 20);
     r->reason = (uint8_t)sqlite3_column_int(stmt, 21);
     r->taken_back = sqlite3_column_int(stmt, 22);
+    r->cancel = (uint8_t)sqlite3_column_int(stmt, 30);
 }
 
 /* The state people see; sets who holds it. False: no memory. */

@@ -113,6 +113,16 @@ static int push_one(sqlite_store *store, jobq_push *item, int64_t now_ms)
     return rc ? place_job(store, item, queue, due_ms, now_ms) : judge_conflict(store, item, queue);
 }
 
+int jobq__sqlite_add_follow(sqlite_store *store, const jobq_push *follow, int64_t now_ms)
+{
+    jobq_push item;
+
+    if (!follow)
+        return 0;
+    item = *follow;
+    return push_one(store, &item, now_ms);
+}
+
 static int push_all(sqlite_store *store, jobq_push *items, size_t n)
 {
     int64_t now_ms = jobq__clock_wall_ms();

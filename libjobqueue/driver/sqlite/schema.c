@@ -102,10 +102,24 @@ static const char version_1[] =
     " queues TEXT,"
     " names TEXT,"
     " processes INTEGER,"
-    " started_at INTEGER NOT NULL);"
+    " started_at INTEGER NOT NULL);";
+
+/* ---- version 2: what people ask of workers --------------------------------------------------- */
+
+static const char version_2[] =
+    "ALTER TABLE jobqueue_job ADD COLUMN cancel INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE jobqueue_control("
+    " name TEXT PRIMARY KEY,"
+    " value INTEGER NOT NULL) WITHOUT ROWID;"
+    "INSERT INTO jobqueue_control VALUES('control', 0), ('generation', 0);"
+    /* An empty name stands for all queues. until: ms since 1970, 0 = until resumed. */
+    "CREATE TABLE jobqueue_pause("
+    " queue TEXT PRIMARY KEY,"
+    " until INTEGER NOT NULL) WITHOUT ROWID;"
 
     /* For people (rule N6). A JSON body is shown as text, a msgpack body in hex;
-     * `jobqueue show` decodes both. */
+     * `jobqueue show` decodes both. Jobs that follow a death (rule F6) are in no count. */
+    "DROP VIEW IF EXISTS jobqueue_jobs;"
     "CREATE VIEW jobqueue_jobs AS"
     " SELECT j.id, q.name AS queue, j.name,"
     " CASE j.state WHEN 3 THEN 'done' WHEN 4 THEN 'dead' ELSE"
@@ -130,12 +144,13 @@ static const char version_1[] =
     " FROM jobqueue_job j"
     " JOIN jobqueue_queue q ON q.id = j.queue"
     " LEFT JOIN jobqueue_held h ON h.seq = j.seq AND j.state = 0"
-    " LEFT JOIN jobqueue_worker w ON w.key = h.worker;";
+    " LEFT JOIN jobqueue_worker w ON w.key = h.worker"
+    " WHERE substr(q.name, 1, 1) <> char(1);";
 
 #define FIND_SCHEMA "SELECT 1 FROM sqlite_master WHERE type='table' AND name='jobqueue_schema'"
 
 /* migrations[i] leads from version i to i + 1. */
-static const char *const migrations[] = {version_1};
+static const char *const migrations[] = {version_1, version_2};
 enum { SCHEMA_VERSION = sizeof(migrations) / sizeof(migrations[0]) };
 
 /* 0: the file has no tables of ours. */

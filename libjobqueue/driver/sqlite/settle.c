@@ -10,21 +10,22 @@
 #define JOB_DROP "DELETE FROM jobqueue_job WHERE seq=?1"
 #define ERROR_DROP "DELETE FROM jobqueue_error WHERE seq=?1"
 #define HISTORY_DROP "DELETE FROM jobqueue_history WHERE seq=?1"
-#define JOB_KEEP                                                                    \
-    "UPDATE jobqueue_job "                                                          \
-    "SET state=3, keep_until=?2, fence=fence+1, deliveries=deliveries+1, taken=0, " \
-    "traced=max(traced, ?3) "                                                       \
+#define JOB_KEEP                                                                              \
+    "UPDATE jobqueue_job "                                                                    \
+    "SET state=3, cancel=0, keep_until=?2, fence=fence+1, deliveries=deliveries+1, taken=0, " \
+    "traced=max(traced, ?3) "                                                                 \
     "WHERE seq=?1"
 #define COUNTERS                                                                                  \
     "failures=?2, crashes=?3, releases=?4, losses=?5, exceptions=?6, parks=?7, parked_since=?8, " \
     "taken=0, traced=max(traced, ?9), fence=fence+1, deliveries=deliveries+1"
-#define JOB_BACK                          \
-    "UPDATE jobqueue_job "                \
-    "SET " COUNTERS ", available_at=?10 " \
-    "WHERE seq=?1"
-#define JOB_DEAD                                          \
-    "UPDATE jobqueue_job "                                \
-    "SET " COUNTERS ", died_at=?10, state=4, reason=?11 " \
+#define JOB_BACK                                                                 \
+    "UPDATE jobqueue_job "                                                       \
+    "SET " COUNTERS ", available_at=CASE WHEN cancel THEN ?10 ELSE ?10+?11 END " \
+    "WHERE seq=?1 "                                                              \
+    "RETURNING cancel"
+#define JOB_DEAD                                                    \
+    "UPDATE jobqueue_job "                                          \
+    "SET " COUNTERS ", died_at=?10, state=4, cancel=0, reason=?11 " \
     "WHERE seq=?1"
 #define JOB_GIVE_BACK                                                     \
     "UPDATE jobqueue_job "                                                \
@@ -48,32 +49,21 @@
     "DELETE FROM jobqueue_history " \
     "WHERE seq=?1 AND n <= (SELECT max(n) FROM jobqueue_history WHERE seq=?1) - ?2"
 
-/* Runs a statement whose only parameter is the job. */
-static int run_on(sqlite_store *store, sqlite_statement which, const char *sql, int64_t seq)
-{
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, which, sql);
-
-    if (!stmt)
-        return jobq__error_code();
-    sqlite3_bind_int64(stmt, 1, seq);
-    return jobq__sqlite_run(store, stmt);
-}
-
 int jobq__sqlite_drop_job(sqlite_store *store, int64_t seq, bool traced)
 {
-    int rc = run_on(store, ST_JOB_DROP, JOB_DROP, seq);
+    int rc = jobq__sqlite_run_on(store, ST_JOB_DROP, JOB_DROP, seq);
 
     if (rc == 0 && traced)
-        rc = run_on(store, ST_ERROR_DROP, ERROR_DROP, seq);
+        rc = jobq__sqlite_run_on(store, ST_ERROR_DROP, ERROR_DROP, seq);
     if (rc == 0 && traced)
-        rc = run_on(store, ST_HISTORY_DROP, HISTORY_DROP, seq);
+        rc = jobq__sqlite_run_on(store, ST_HISTORY_DROP, HISTORY_DROP, seq);
     return rc;
 }
 
 int jobq__sqlite_line_up(sqlite_store *store, int64_t seq, bool taken)
 {
-    return taken ? run_on(store, ST_LINE_UP_TAKEN, LINE_UP_TAKEN, seq)
-                 : run_on(store, ST_LINE_UP, LINE_UP, seq);
+    return taken ? jobq__sqlite_run_on(store, ST_LINE_UP_TAKEN, LINE_UP_TAKEN, seq)
+                 : jobq__sqlite_run_on(store, ST_LINE_UP, LINE_UP, seq);
 }
 
 /* ---- settle ---------------------------------------------------------------------------------- */
@@ -142,11 +132,15 @@ static int put_back(sqlite_store *store, const jobq_settlement *s, int64_t seq, 
     if (!stmt)
         return jobq__error_code();
     bind_counters(stmt, s, seq);
-    sqlite3_bind_int64(stmt, 10, now_ms + (later ? s->delay_ms : 0));
-    rc = jobq__sqlite_run(store, stmt);
+    sqlite3_bind_int64(stmt, 10, now_ms);
+    sqlite3_bind_int64(stmt, 11, later ? s->delay_ms : 0);
+    rc = jobq__sqlite_row(store, stmt);
+    /* One that is to be cancelled is judged without delay. */
+    later = later && !(rc > 0 && sqlite3_column_int(stmt, 0));
+    sqlite3_reset(stmt);
     if (rc < 0)
         return rc;
-    return later ? run_on(store, ST_PUT_OFF, PUT_OFF, seq)
+    return later ? jobq__sqlite_run_on(store, ST_PUT_OFF, PUT_OFF, seq)
                  : jobq__sqlite_line_up(store, seq, false);
 }
 
@@ -220,5 +214,6 @@ int jobq__sqlite_settle(sqlite_store *store, int64_t worker, jobq_settlement *s,
         rc = set_error(store, seq, s->error);
         rc = rc ? rc : jobq__sqlite_add_history(store, seq, s->history);
     }
+    rc = rc ? rc : jobq__sqlite_add_follow(store, s->follow, now_ms);
     return rc ? rc : apply(store, s, now_ms, ring);
 }

@@ -99,6 +99,19 @@ typedef enum {
     ST_OLDEST,
     ST_MEND_GET,
     ST_MEND_RETRY,
+    ST_CONTROL_GET,
+    ST_CONTROL_BUMP,
+    ST_GENERATION_BUMP,
+    ST_PAUSES,
+    ST_PAUSE_SET,
+    ST_PAUSE_END,
+    ST_CANCEL_GET,
+    ST_CANCEL_NOTE,
+    ST_CANCEL_BURY,
+    ST_CUT_PLACE_READY,
+    ST_CUT_PLACE_TAKEN,
+    ST_CUT_PLACE_DELAYED,
+    ST_CLEAR_NEXT,
     ST_COUNT
 } sqlite_statement;
 
@@ -156,6 +169,8 @@ int jobq__sqlite_refuse(int code, int flags, int native, const sqlite_store *sto
 /* The prepared statement, NULL with the error set. */
 sqlite3_stmt *jobq__sqlite_use(sqlite_store *store, sqlite_statement which, const char *sql);
 int jobq__sqlite_run(sqlite_store *store, sqlite3_stmt *stmt); /* to its end, and reset */
+/* Runs a statement whose only parameter is that job's seq. */
+int jobq__sqlite_run_on(sqlite_store *store, sqlite_statement which, const char *sql, int64_t seq);
 /* 1 a row stands ready (reset it later), 0 none (is reset), or an error (is reset). */
 int jobq__sqlite_row(sqlite_store *store, sqlite3_stmt *stmt);
 void jobq__sqlite_bind(sqlite3_stmt *stmt, int at, jobq_slice s); /* as text */
@@ -218,13 +233,20 @@ int jobq__sqlite_keep_worker(sqlite_store *store, jobq_slice id, int64_t lease_m
                              sqlite_worker *worker);
 int jobq__sqlite_wait(void *handle, const jobq_wait *w);
 /* 1: a job of these queues is ready; *due_out = when the next delayed one is, 0 = none. */
-int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t count,
-                      int64_t *due_out);
+int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t count, int64_t *due_out,
+                      int64_t *control_out);
 void jobq__sqlite_wait_close(sqlite_store *store);
 int jobq__sqlite_find(void *handle, jobq_slice id, jobq_batch *out);
 int jobq__sqlite_list(void *handle, jobq_listing *l);
 int jobq__sqlite_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__sqlite_queues(void *handle, jobq_batch *out);
 int jobq__sqlite_mend(void *handle, jobq_mending *m);
+int jobq__sqlite_control(void *handle, jobq_control *c);
+int jobq__sqlite_cancel(void *handle, jobq_cancelling *c);
+int jobq__sqlite_clear(void *handle, jobq_clearing *c);
+/* The value that tells of every change. */
+int jobq__sqlite_read_control(sqlite_store *store, int64_t *control_out);
+/* A job that follows another's end, in the transaction under way; NULL: nothing. */
+int jobq__sqlite_add_follow(sqlite_store *store, const jobq_push *follow, int64_t now_ms);
 
 #endif

@@ -25,7 +25,8 @@
 #define LOOK                                                      \
     "SELECT EXISTS(SELECT 1 FROM jobqueue_ready WHERE queue=?1) " \
     "OR EXISTS(SELECT 1 FROM jobqueue_taken WHERE queue=?1), "    \
-    "(SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1)"
+    "(SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1), "   \
+    "(SELECT value FROM jobqueue_control WHERE name='control')"
 
 enum { SAFETY_US = 30 * 1000000, QUIET_US = 50000, FAR_MS = 1000000000 };
 
@@ -38,7 +39,7 @@ enum { LATE_GAP_US = 1000000, LATE_US = 10000000 };
 /* ---- a look ---------------------------------------------------------------------------------- */
 
 /* One statement, so one read transaction: a look must be cheap. 1: a job is ready. */
-static int look_at(sqlite_store *store, int64_t queue, int64_t *due_out)
+static int look_at(sqlite_store *store, int64_t queue, int64_t *due_out, int64_t *control_out)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_LOOK, LOOK);
     int rc;
@@ -50,21 +51,23 @@ static int look_at(sqlite_store *store, int64_t queue, int64_t *due_out)
     if (rc > 0) {
         rc = sqlite3_column_int(stmt, 0);
         *due_out = sqlite3_column_int64(stmt, 1);
+        *control_out = sqlite3_column_int64(stmt, 2);
     }
     sqlite3_reset(stmt);
     return rc;
 }
 
-int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t count, int64_t *due_out)
+int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t count, int64_t *due_out,
+                      int64_t *control_out)
 {
-    int rc = count ? 0 : look_at(store, 0, due_out);
+    int rc = count ? 0 : look_at(store, 0, due_out, control_out);
 
     for (size_t i = 0; i < count && rc == 0; i++) {
         int64_t key;
 
         rc = jobq__sqlite_queue_key(store, queues[i], false, &key);
         if (rc == 0)
-            rc = look_at(store, key, due_out);
+            rc = look_at(store, key, due_out, control_out);
     }
     return rc;
 }
@@ -143,17 +146,21 @@ typedef struct {
     int64_t poll_ms;    /* gap of polling */
 } waiting;
 
+/* What the look found (JOBQ_WAIT_JOBS, JOBQ_WAIT_CONTROL), 0 = nothing. */
 static int look(sqlite_store *store, waiting *v)
 {
     int64_t due_ms = 0, now_us = jobq__clock_mono_us(), now_ms = jobq__clock_wall_ms();
+    int64_t control = 0;
     int rc;
 
     store->deadline_us = now_us + store->timeout_ms * 1000;
-    rc = jobq__sqlite_look(store, v->w->queues, v->w->queue_count, &due_ms);
+    rc = jobq__sqlite_look(store, v->w->queues, v->w->queue_count, &due_ms, &control);
     if (rc != 0)
-        return rc;
+        return rc < 0 ? rc : JOBQ_WAIT_JOBS;
     if (due_ms > 0 && due_ms <= now_ms)
-        return 1;
+        return JOBQ_WAIT_JOBS;
+    if (v->w->control && control != *v->w->control)
+        return JOBQ_WAIT_CONTROL;
     v->due_us =
         due_ms > 0 && due_ms - now_ms < FAR_MS ? now_us + (due_ms - now_ms) * 1000 : INT64_MAX;
     v->fruitless = now_us - v->last_look_us > QUIET_US ? 1 : v->fruitless + 1;
@@ -287,7 +294,7 @@ static int wait_loop(sqlite_store *store, waiting *v)
         int rc = look(store, v);
 
         if (rc != 0)
-            return rc < 0 ? rc : JOBQ_WAIT_JOBS;
+            return rc;
         plan_next(store, v);
         do
             rc = wait_round(store, v);

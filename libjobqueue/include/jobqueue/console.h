@@ -33,5 +33,11 @@ typedef struct {
  * doc/console.md). In a worker's child it does not return. @since 0.1 */
 JOBQ_API int jobq_console_main(const jobq_console *console, int argc, char *const *argv);
 
+/* For front ends, under `work --reload`: names a file that the running program was made of, so that
+ * a change of it starts the worker anew. In any process of the worker, as often as one likes;
+ * without --reload nothing happens. jobq_console_reloads: would it be of use? @since 0.1 */
+JOBQ_API void jobq_console_loaded(const char *path, size_t n);
+JOBQ_API bool jobq_console_reloads(void);
+
 JOBQ_END_DECLS
 #endif

@@ -48,7 +48,9 @@ typedef enum {
     JOBQ_INFO_ENQUEUED_AT_MS,
     JOBQ_INFO_AVAILABLE_AT_MS,
     JOBQ_INFO_RESERVED_UNTIL_MS,
-    JOBQ_INFO_DIED_AT_MS
+    JOBQ_INFO_DIED_AT_MS,
+    JOBQ_INFO_PUT_ASIDE, /* 1: workers that took it had no handler for its name and version */
+    JOBQ_INFO_CANCEL /* 1: it has been told to end (rule L3), 2: by force; 0 when it has ended */
 } jobq_info_number_field;
 
 /* NULL when the job has none. Numbers: 0 when there is none. n_out and format_out may be NULL. */
@@ -69,6 +71,9 @@ JOBQ_API bool jobq_info_error(const jobq_info *info, const char **class_name, co
 JOBQ_API bool jobq_info_attempt(const jobq_info *info, size_t i, int64_t *started_at_ms,
                                 int64_t *ended_at_ms, const char **worker, const char **outcome,
                                 const char **class_name, const char **message);
+/* Did other jobs run in the same process when the i-th attempt crashed? One of them may be to
+ * blame. @since 0.1 */
+JOBQ_API bool jobq_info_attempt_shared(const jobq_info *info, size_t i);
 /* 0 or JOBQ_EPAYLOAD (unreadable header or body: text in jobq_error_last). */
 JOBQ_API int jobq_info_check(const jobq_info *info);
 JOBQ_API void jobq_info_free(jobq_info *info);
@@ -119,6 +124,18 @@ JOBQ_API int64_t jobq_queue_mend(jobq_queue *queue, int what, const jobq_filter 
                                  bool dry_run, int64_t *skipped_out,
                                  int (*progress)(void *payload, int64_t done), void *payload);
 
+/* Who holds the unique key of that dead job: the id into holder_out (129 bytes), "" when nobody
+ * does or when it is not among the first 100,000 jobs of the queue that were looked at. For
+ * messages: a moment later it may be another. @since 0.1 */
+JOBQ_API int jobq_queue_key_holder(jobq_queue *queue, const char *id, size_t n, char *holder_out);
+
+/* Removes what was only kept: finished jobs whose time (keep_done) is over, and the dead jobs that
+ * the filter fits (NULL: none of them), in bounded pages. Workers collect the finished ones, too;
+ * here it is done at once. A dry run changes nothing. progress as in jobq_queue_mend. Returns the
+ * number of dead jobs. @since 0.1 */
+JOBQ_API int64_t jobq_queue_prune(jobq_queue *queue, const jobq_filter *filter, bool dry_run,
+                                  int (*progress)(void *payload, int64_t done), void *payload);
+
 /* ---- counts ---------------------------------------------------------------------------------- */
 
 typedef enum {
@@ -128,6 +145,7 @@ typedef enum {
     JOBQ_STAT_DEAD,
     JOBQ_STAT_BACKLOG,
     JOBQ_STAT_OLDEST_READY_AGE_MS, /* -1: nothing ready */
+    JOBQ_STAT_PAUSED,              /* 1: by its own pause or by that of all queues */
     JOBQ_STATS
 } jobq_stat;
 /* values_out has JOBQ_STATS elements. A queue nobody ever used counts 0 everywhere. */
@@ -141,7 +159,11 @@ JOBQ_API void jobq_names_free(char **names, size_t count);
 /* The live workers of the store (rule N4), as their records stood at one moment. */
 typedef struct jobq_workers jobq_workers;
 
-typedef enum { JOBQ_WORKERS_ID, JOBQ_WORKERS_HOST } jobq_workers_text_field;
+typedef enum {
+    JOBQ_WORKERS_ID,
+    JOBQ_WORKERS_HOST,
+    JOBQ_WORKERS_LABEL /* its option `name`; NULL when it has none */
+} jobq_workers_text_field;
 typedef enum {
     JOBQ_WORKERS_PID,
     JOBQ_WORKERS_PROCESSES, /* children that run handlers, 0 = inline */

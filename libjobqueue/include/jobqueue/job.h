@@ -81,7 +81,11 @@ JOBQ_API int jobq_job_fail(jobq_job *job);
 /* Renews the lease (inline and after jobq_queue_reserve) or checks it (in a child): 0 or
  * JOBQ_ELEASE. */
 JOBQ_API int jobq_job_extend(jobq_job *job);
-/* its lease is lost: results will be refused */
+/* Its lease is lost: results will be refused. @since 0.1 */
+JOBQ_API bool jobq_job_is_lost(const jobq_job *job);
+/* Nobody waits for it any more: its lease is lost, or jobq_queue_cancel was called with its id:
+ * then a normal return is done all the same, anything else is dead. Inline and after
+ * jobq_queue_reserve this asks the store, about once a second at most. @since 0.1 */
 JOBQ_API bool jobq_job_is_cancelled(const jobq_job *job);
 JOBQ_API bool jobq_job_is_stopping(const jobq_job *job); /* the worker was asked to stop */
 

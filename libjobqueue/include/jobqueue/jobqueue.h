@@ -7,6 +7,7 @@
 
 #include <jobqueue/common.h>
 #include <jobqueue/conf.h>
+#include <jobqueue/control.h>
 #include <jobqueue/error.h>
 #include <jobqueue/events.h>
 #include <jobqueue/inspect.h>

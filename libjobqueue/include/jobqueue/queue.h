@@ -16,10 +16,10 @@ JOBQ_BEGIN_DECLS
 typedef struct jobq_queue jobq_queue;
 typedef struct jobq_message jobq_message;
 
-/* dsn NULL: $JOBQUEUE_DSN, else "sqlite:jobqueue.db"; a bare word names a connection:
- * $JOBQUEUE_DSN_WORD. conf (scope connection) may be NULL and is copied. Connects to nothing.
- * JOBQ_ECONF: unknown scheme (names the known ones, or the package that brings the driver) or
- * option. @since 0.1 */
+/* dsn NULL: $JOBQUEUE_DSN, else "sqlite:jobqueue.db"; a bare word (also in $JOBQUEUE_DSN) names a
+ * connection: $JOBQUEUE_DSN_WORD. conf (scope connection) may be NULL and is copied. Connects to
+ * nothing. JOBQ_ECONF: unknown scheme (names the known ones, or the package that brings the driver)
+ * or option. @since 0.1 */
 JOBQ_API int jobq_queue_new(const char *dsn, const jobq_conf *conf, jobq_queue **queue_out);
 JOBQ_API void jobq_queue_free(jobq_queue *queue);
 JOBQ_API const char *jobq_queue_driver(const jobq_queue *queue); /* "sqlite" */

@@ -8,6 +8,7 @@
  *     if (role == JOBQ_ROLE_MASTER) return code;             // the pool has ended
  *     while ((step = jobq_worker_next(worker, &job, &event)) > 0) {
  *         if (step == JOBQ_STEP_JOB) { run the handler; jobq_job_settle(job, ...); }
+ *         else if (step == JOBQ_STEP_HOOK) { run the failed hook; jobq_job_settle(job, ...); }
  *         else { call the event's listeners }
  *     }
  *     return jobq_worker_finish(worker);                       // a child never returns from this
@@ -16,15 +17,22 @@
 #define JOBQUEUE_WORKER_H
 
 #include <jobqueue/events.h>
+#include <jobqueue/inspect.h>
 #include <jobqueue/queue.h>
 
 JOBQ_BEGIN_DECLS
 
 typedef struct jobq_worker jobq_worker;
 
-/* conf: scope worker, may be NULL, copied. The queue must outlive the worker. @since 0.1 */
+/* conf: scope worker, may be NULL, copied. The queue must outlive the worker. Asks the store how
+ * many restarts were asked for so far (jobq_queue_generation): a later one ends the worker. If it
+ * cannot be asked that is no error; the run asks when it begins. @since 0.1 */
 JOBQ_API int jobq_worker_new(jobq_queue *queue, const jobq_conf *conf, jobq_worker **worker_out);
 JOBQ_API void jobq_worker_free(jobq_worker *worker);
+
+/* That number as it was read earlier, before the application's code was loaded: a restart since
+ * then ends the worker, too. -1: ask when the run begins. @since 0.1 */
+JOBQ_API void jobq_worker_set_generation(jobq_worker *worker, int64_t generation);
 
 /* Announces a handler. conf: scope handler, may be NULL, copied. Registering a name+version twice
  * or after the start is JOBQ_EINVAL. */
@@ -33,16 +41,23 @@ JOBQ_API int jobq_worker_handle(jobq_worker *worker, const char *name, size_t n,
 /* Names that were not announced go to the binding too (which asks its resolver). */
 JOBQ_API void jobq_worker_set_resolver(jobq_worker *worker, bool has_resolver);
 /* Index of the announced handler for a job, -1 when there is none; in the order of
- * jobq_worker_handle. */
+ * jobq_worker_handle. For a failed hook (JOBQ_STEP_HOOK) another version of the name will do. */
 JOBQ_API int jobq_worker_find(const jobq_worker *worker, const jobq_job *job);
 /* The i-th class name in force for `dont_retry` (handler over worker), NULL past the end; and
- * whether the handler wants maps as objects. The binding knows its classes, so it does the
- * matching. */
+ * whether the handler wants maps as objects. A failure whose class has exactly such a name is not
+ * retried; a binding that knows what its classes extend looks itself. */
 JOBQ_API const char *jobq_worker_dont_retry(const jobq_worker *worker, const jobq_job *job,
                                             size_t i);
 JOBQ_API bool jobq_worker_maps_as_objects(const jobq_worker *worker, const jobq_job *job);
+/* Failed hooks of dead jobs go to the binding as steps of their own (JOBQ_STEP_HOOK). Without this
+ * call they are ended by the worker: it runs none. Before the start. @since 0.1 */
+JOBQ_API void jobq_worker_set_failed(jobq_worker *worker, bool runs_hooks);
 /* Events a listener exists for are delivered to children (job.retrying, job.crashed, ...). */
 JOBQ_API int jobq_worker_listen(jobq_worker *worker, const char *event);
+/* In answer to the event `looping`, before the next step: this process begins no job until it is
+ * asked again. What it holds unstarted goes back to the store within a second; when every process
+ * says so the queues count as empty for `stop_when_empty`. Elsewhere without effect. @since 0.1 */
+JOBQ_API void jobq_worker_veto(jobq_worker *worker);
 
 /* What a binding must do around forks and interrupts. All but size may be NULL. */
 typedef struct {
@@ -73,7 +88,13 @@ JOBQ_API int jobq_worker_set_output_line(jobq_worker *worker, jobq_line_function
                                          void *payload, void (*destroy)(void *payload));
 
 enum { JOBQ_ROLE_MASTER = 0, JOBQ_ROLE_CHILD = 1, JOBQ_ROLE_INLINE = 2 };
-enum { JOBQ_STEP_STOP = 0, JOBQ_STEP_JOB = 1, JOBQ_STEP_EVENT = 2 };
+enum {
+    JOBQ_STEP_STOP = 0,
+    JOBQ_STEP_JOB = 1,
+    JOBQ_STEP_EVENT = 2,
+    JOBQ_STEP_HOOK = 3,
+    JOBQ_STEP_WAIT = 4 /* jobq_worker_poll only: nothing to do now */
+};
 
 /* Starts the worker on the queues (count 0: the connection's default). `over` (scope worker, may be
  * NULL) goes over the constructor's options. MASTER: the whole pool has come and gone, *code_out is
@@ -84,6 +105,23 @@ JOBQ_API int jobq_worker_start(jobq_worker *worker, const char *const *queues, s
                                const jobq_conf *over, int *code_out);
 /* The next thing to do; waits. STOP: leave the loop. */
 JOBQ_API int jobq_worker_next(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out);
+/* The same without waiting. In a child it may be called while jobs of handlers with the option
+ * async_concurrency above 1 are not settled yet, and gives out as many of them as it allows, each
+ * to be settled by itself, in any order, from this thread; a job of another handler, or a hook,
+ * comes only when all are settled. STOP with jobs in hand: no more will come; settle them, then
+ * finish.
+ * Inline it waits like jobq_worker_next and gives one job at a time. @since 0.1 */
+JOBQ_API int jobq_worker_poll(jobq_worker *worker, jobq_job **job_out, jobq_event **event_out);
+/* After JOBQ_STEP_WAIT: a descriptor that becomes readable when jobq_worker_poll is worth a call;
+ * that call empties it. Call once a second without it, too. Borrowed; -1: there is none (no handler
+ * with async_concurrency, not in a child, closed by a handler). @since 0.1 */
+JOBQ_API int jobq_worker_fd(const jobq_worker *worker);
+/* After JOBQ_STEP_HOOK: the dead job whose failed hook is to be run, as it lies in the store; when
+ * it has been put back or removed since, as it was then (a removed one without its payload:
+ * jobq_info_check says so). The step's job is the hook's own hand-out: its name, queue and time
+ * limit are the dead job's, it is settled like any other, its failures are the hook's (three tries)
+ * and it counts nowhere. Borrowed until the next step; NULL otherwise. @since 0.1 */
+JOBQ_API const jobq_info *jobq_worker_dead(const jobq_worker *worker);
 /* Inline: settles what is left, prints the last lines, returns the exit code. Child: _exit, never
  * returns. */
 JOBQ_API int jobq_worker_finish(jobq_worker *worker);

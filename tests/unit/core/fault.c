@@ -20,7 +20,7 @@ static jobq_slice of(const char *s)
 static void goes_and_comes(void **state)
 {
     jobq__fault in = {of("Acme\\Oops"), of("no \xc3\xa9t\xc3\xa9"), {0}, of("#0 main")}, out;
-    jobq__entry entry = {1, -2, of("host:1:ab"), of("failed"), {0}, of("why")}, back;
+    jobq__entry entry = {1, -2, of("host:1:ab"), of("failed"), {0}, of("why"), false}, back;
     jobq__buf buf = {0};
     jobq__arena arena = {0};
 
@@ -40,6 +40,14 @@ static void goes_and_comes(void **state)
     assert_false(jobq__entry_read(of("nonsense"), &arena, &back));
     assert_false(jobq__fault_read((jobq_slice){0}, &arena, &out));
     for (size_t n = 0; n < buf.n; n++) /* cut anywhere: never read as whole */
+        assert_false(jobq__entry_read((jobq_slice){buf.p, n}, &arena, &back));
+    assert_false(back.shared);
+    entry.shared = true;
+    jobq__entry_write(&buf, &entry);
+    assert_true(jobq__entry_read((jobq_slice){buf.p, buf.n}, &arena, &back));
+    assert_true(back.shared);
+    assert_string_equal(back.outcome.p, "failed");
+    for (size_t n = 0; n < buf.n; n++)
         assert_false(jobq__entry_read((jobq_slice){buf.p, n}, &arena, &back));
     jobq__buf_free(&buf);
     jobq__arena_free(&arena);
@@ -78,7 +86,7 @@ static void cuts_huge_texts(void **state)
     char *huge = malloc(n);
     jobq_slice text = {huge, n};
     jobq__fault in = {text, text, text, text}, out;
-    jobq__entry entry = {1, 2, text, text, text, text}, back;
+    jobq__entry entry = {1, 2, text, text, text, text, false}, back;
     jobq__buf buf = {0};
     jobq__arena arena = {0};
 

@@ -279,6 +279,106 @@ static void settles_when_the_store_is_back(void **state)
     assert_int_equal(jobq_queue_counter(queue, JOBQ__COUNT_DONE, NULL), 1);
 }
 
+/* Rule L3: one that is to end is told when it asks, and dead unless it is done; one that was to end
+ * before is not handed out. */
+static void cancelled_loans_end(void **state)
+{
+    jobq_queue *queue = *state;
+    jobq_job *job;
+    char id[64];
+
+    push(queue, "n", NULL, NULL, NULL);
+    job = reserve(queue);
+    snprintf(id, sizeof(id), "%s", jobq_job_id(job));
+    assert_false(jobq_job_is_cancelled(job));
+    assert_int_equal(assert_ok(jobq_queue_cancel(queue, id, strlen(id), false)), JOBQ_CANCEL_ASKED);
+    jobq__clock_shift(900, 900); /* it asks about once a second */
+    assert_true(jobq_job_is_cancelled(job));
+    assert_false(jobq_job_is_lost(job));
+    assert_ok(jobq_job_release(job, 60000));
+    jobq_job_free(job);
+    assert_int_equal(stat(queue, JOBQ_STAT_DEAD), 1);
+    assert_int_equal(stat(queue, JOBQ_STAT_BACKLOG), 0);
+
+    push(queue, "n", NULL, NULL, NULL);
+    job = reserve(queue);
+    snprintf(id, sizeof(id), "%s", jobq_job_id(job));
+    assert_ok(jobq_queue_cancel(queue, id, strlen(id), true));
+    assert_ok(jobq_job_settle(job, JOBQ_ENDED_UNSTARTED, -1)); /* it never asked */
+    jobq_job_free(job);
+    assert_null(reserve(queue));
+    assert_int_equal(stat(queue, JOBQ_STAT_DEAD), 2);
+    assert_int_equal(stat(queue, JOBQ_STAT_BACKLOG), 0);
+}
+
+/* Rule F6: a hook that is owed is no job of people's: neither found nor cancelled. */
+static void hooks_are_out_of_reach(void **state)
+{
+    jobq_queue *queue = *state;
+    jobq_batch hooks = {.count = 0};
+    jobq_listing l = {.queue = jobq__slice("\1q", 2), .limit = 10, .out = &hooks};
+    jobq_info *info = NULL;
+    jobq_slice hook;
+    char id[129];
+
+    push(queue, "n", NULL, NULL, id);
+    assert_int_equal(assert_ok(jobq_queue_cancel(queue, id, strlen(id), false)), JOBQ_CANCELLED);
+    assert_ok(jobq__store_list(queue->store, &l));
+    assert_int_equal(hooks.count, 1);
+    hook = hooks.first->id;
+    assert_code(jobq_queue_find(queue, hook.p, hook.n, &info), JOBQ_ENOTFOUND);
+    assert_code(jobq_queue_cancel(queue, hook.p, hook.n, true), JOBQ_ENOTFOUND);
+    assert_said("no waiting or running job has the id");
+    assert_int_equal(stat(queue, JOBQ_STAT_DEAD), 1);
+    jobq__batch_free(&hooks);
+}
+
+/* Rule L1: a loop of one's own obeys pauses, too. */
+static void takes_nothing_from_paused_queues(void **state)
+{
+    static const char *const both[] = {"p", "q"};
+    jobq_queue *queue = *state;
+    jobq_job *job = NULL;
+
+    push(queue, "n", NULL, NULL, NULL);
+    assert_ok(jobq_queue_pause(queue, "q", 1, 0));
+    assert_null(reserve(queue));
+    assert_ok(jobq_queue_resume(queue, "q", 1));
+    jobq__clock_shift(600, 600); /* it looks about twice a second while all are paused */
+    job = reserve(queue);
+    assert_non_null(job);
+    assert_ok(jobq_job_settle(job, JOBQ_ENDED_UNSTARTED, -1));
+    jobq_job_free(job);
+    assert_int_equal(assert_ok(jobq_queue_reserve(queue, both, 1, 1000, &job)), 0);
+    assert_ok(jobq_queue_pause(queue, NULL, 0, 5000)); /* told by the answer that brings a job */
+    assert_null(reserve(queue));
+    assert_int_equal(stat(queue, JOBQ_STAT_READY), 1);
+    assert_int_equal(stat(queue, JOBQ_STAT_RESERVED), 0);
+    assert_int_equal(assert_ok(jobq_queue_reserve(queue, both, 2, 1000, &job)), 0);
+    jobq__clock_shift(5001, 5001);
+    job = reserve(queue);
+    assert_int_equal(jobq_job_get(job, JOBQ_JOB_ATTEMPT), 1);
+    assert_ok(jobq_job_done(job));
+    jobq_job_free(job);
+}
+
+/* Rule L1: while another queue of the list is open, nothing else looks for the end of a pause. */
+static void takes_from_a_resumed_queue_beside_an_open_one(void **state)
+{
+    static const char *const both[] = {"p", "q"};
+    jobq_queue *queue = *state;
+    jobq_job *job = NULL;
+
+    push(queue, "n", NULL, NULL, NULL);
+    assert_ok(jobq_queue_pause(queue, "q", 1, 0));
+    assert_int_equal(assert_ok(jobq_queue_reserve(queue, both, 2, 1000, &job)), 0);
+    assert_ok(jobq_queue_resume(queue, "q", 1));
+    assert_int_equal(assert_ok(jobq_queue_reserve(queue, both, 2, 1000, &job)), 1);
+    assert_string_equal(jobq_job_queue(job, NULL), "q");
+    assert_ok(jobq_job_done(job));
+    jobq_job_free(job);
+}
+
 static void refuses_arguments(void **state)
 {
     static const char *const names[] = {"q", "a,b"};
@@ -304,6 +404,10 @@ int main(void)
         on_both(loses_its_lease),
         on_both(leaves_no_records),
         on_both(settles_when_the_store_is_back),
+        on_both(cancelled_loans_end),
+        on_both(hooks_are_out_of_reach),
+        on_both(takes_nothing_from_paused_queues),
+        on_both(takes_from_a_resumed_queue_beside_an_open_one),
         on_both(refuses_arguments),
     };
 

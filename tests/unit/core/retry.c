@@ -808,6 +808,29 @@ static void has_stable_words(void **state)
     assert_string_equal(jobq_ending_word((jobq_ending)99), "unknown");
 }
 
+/* Rule L3: a job that was to end is done if it is done, and dead otherwise. */
+static void buries_cancelled_jobs(void **state)
+{
+    jobq__policy policy;
+    jobq__verdict v;
+
+    (void)state;
+    jobq__policy_make(&policy, NULL, NULL, NULL, 0);
+    for (int ending = 0; ending < JOBQ_ENDINGS; ending++) {
+        const jobq__end end = {.ending = (jobq_ending)ending, .delay_ms = -1, .cancelled = true};
+        const jobq_counters before = {.failures = 1};
+
+        jobq__retry_judge(&policy, &before, &end, NOW, 0, &v);
+        assert_int_equal(v.op, ending == JOBQ_ENDED_DONE ? JOBQ_OP_DONE : JOBQ_OP_DEAD);
+        assert_int_equal(v.reason, ending == JOBQ_ENDED_DONE ? 0 : JOBQ__REASON_CANCELLED);
+        assert_int_equal(
+            v.counters.failures,
+            1 + (ending == JOBQ_ENDED_FAILED || ending == JOBQ_ENDED_EXITED ||
+                 ending == JOBQ_ENDED_TIMED_OUT || ending == JOBQ_ENDED_CLEANUP_FAILED ||
+                 ending == JOBQ_ENDED_FAILED_BY_HANDLER || ending == JOBQ_ENDED_NOT_RETRYABLE));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -818,6 +841,7 @@ int main(void)
         cmocka_unit_test(judges_before_the_start),
         cmocka_unit_test(knows_delicate_jobs),
         cmocka_unit_test(push_wins_over_handler_over_worker),
+        cmocka_unit_test(buries_cancelled_jobs),
         cmocka_unit_test(has_stable_words),
     };
 

@@ -141,6 +141,27 @@ static int fake_mend(void *store, jobq_mending *m)
     return 0;
 }
 
+static int fake_control(void *store, jobq_control *c)
+{
+    (void)store;
+    (void)c;
+    return 0;
+}
+
+static int fake_cancel(void *store, jobq_cancelling *c)
+{
+    (void)store;
+    (void)c;
+    return 0;
+}
+
+static int fake_clear(void *store, jobq_clearing *c)
+{
+    (void)store;
+    (void)c;
+    return 0;
+}
+
 static int fake_now(void *store, int64_t *now_ms_out)
 {
     (void)store;
@@ -173,6 +194,9 @@ static const jobq_driver fake = {
     .counts = fake_counts,
     .queues = fake_all,
     .mend = fake_mend,
+    .control = fake_control,
+    .cancel = fake_cancel,
+    .clear = fake_clear,
     .now = fake_now,
 };
 

@@ -169,8 +169,9 @@ static void finds_the_nearest(void **state)
 {
     static const struct {
         const char *word, *want;
-    } rows[] = {{"max_tme", "max_time"}, {"timout", "timeout"}, {"trys", "tries"},
-                {"max_jbs", "max_jobs"}, {"zzzz", NULL},        {"", NULL}};
+    } rows[] = {
+        {"max_tme", "max_time"}, {"timout", "timeout"}, {"trys", "tries"}, {"max_jbs", "max_jobs"},
+        {"rteis", "tries"},      {"tri", NULL},         {"zzzz", NULL},    {"", NULL}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

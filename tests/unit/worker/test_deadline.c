@@ -128,6 +128,21 @@ static const struct {
      2000,
      true,
      {KILL, JOBQ__KILL_STOP, NEVER}},
+    {"L3 cancelled by force",
+     {.running = 7, .deadline_ms = 9000, .grace_ms = 5000, .cancelled = true},
+     1000,
+     false,
+     {SOFT, STOP, 2000}},
+    {"L3 deaf to it: killed",
+     {.running = 7,
+      .grace_ms = 5000,
+      .soft_stop = 7,
+      .soft_kind = STOP,
+      .soft_at_ms = 1000,
+      .cancelled = true},
+     2000,
+     false,
+     {KILL, JOBQ__KILL_STOP, NEVER}},
     {"over its limit when the hard stop comes: timed out",
      {.running = 7, .deadline_ms = 1000, .grace_ms = 5000},
      1500,
@@ -168,16 +183,16 @@ static void test_read(void **state)
     jobq__watch w;
 
     (void)state;
-    atomic_store(&slot.deadline_ms, 500);
-    jobq__watch_read(&slot, &w);
+    atomic_store(&slot.run.deadline_ms, 500);
+    jobq__watch_read(&slot, &slot.run, &w);
     assert_int_equal(w.running, 0);
-    atomic_store(&slot.running, 9);
+    atomic_store(&slot.run.number, 9);
     atomic_store(&slot.records[9], jobq__record_value(9, JOBQ__RUNNING));
-    jobq__watch_read(&slot, &w);
+    jobq__watch_read(&slot, &slot.run, &w);
     assert_int_equal(w.running, 9);
     assert_int_equal(w.deadline_ms, 500);
     atomic_store(&slot.records[9], jobq__record_value(9, JOBQ__ENDED));
-    jobq__watch_read(&slot, &w);
+    jobq__watch_read(&slot, &slot.run, &w);
     assert_int_equal(w.running, 0);
 }
 

@@ -36,7 +36,7 @@ static int set_up(void **state)
     assert_ok(jobq_worker_new(f.queue, NULL, &f.worker));
     assert_ok(jobq_worker_handle(f.worker, "a", 1, 1, NULL));
     assert_ok(jobq__worker_prepare(f.worker, queues, 1, NULL));
-    assert_ok(jobq__shared_new(&f.worker->shared, 0, 0));
+    assert_ok(jobq__shared_new(&f.worker->shared, 0, 1, 0));
     strcpy(f.worker->shared.words->worker_id, jobq_worker_id(f.worker));
     f.handouts = jobq__zalloc(HANDOUTS * sizeof(*f.handouts));
     assert_ok(jobq__desk_new(f.worker, f.handouts, HANDOUTS, &f.desk));

@@ -109,6 +109,10 @@ static const line_case lines[] = {
      "Failed: invoice.send id-1 for good (attempts_exhausted): no route\n"},
     {JOBQ_ENDED_UNSTARTED, DEAD(EXPIRED), -1, NULL, 0,
      "Failed: invoice.send id-1 for good (expired)\n"},
+    {JOBQ_ENDED_STOPPED, DEAD(CANCELLED), -1, NULL, 0,
+     "Cancelled: invoice.send id-1 before it started\n"},
+    {JOBQ_ENDED_FAILED, DEAD(CANCELLED), 4200, "no route", 0,
+     "Cancelled: invoice.send id-1 after 4.2 s: no route\n"},
     {JOBQ_ENDED_TIMED_OUT, BACK(10000), 60000, "over its time limit of 60 s", 0,
      "Timed out: invoice.send id-1 attempt 1/3, retrying in 10 s: over its time limit of 60 s\n"},
     {JOBQ_ENDED_CRASHED, BACK(10000), 5, "killed by signal 9 (SIGKILL)", 0,
@@ -222,6 +226,31 @@ static void json_is_json(void **state)
     end(&f);
 }
 
+/* Rules L1, L3: a line when a pause begins or ends, and for a job that was cancelled. */
+static void control_has_its_lines(void **state)
+{
+    static fixture f;
+    const jobq__verdict dead = DEAD(CANCELLED);
+
+    (void)state;
+    begin(&f, "auto");
+    jobq__observer_paused(f.observer, true, jobq__slice_text("ma\til"));
+    assert_string_equal(unstamped(&f), "Paused: ma il\n");
+    end(&f);
+    begin(&f, "summary");
+    jobq__observer_paused(f.observer, false, jobq__slice_text("mail"));
+    assert_string_equal(unstamped(&f), "Resumed: mail\n");
+    end(&f);
+    begin(&f, "json");
+    jobq__observer_paused(f.observer, true, jobq__slice_text("ma\"il"));
+    jobq__observer_ended(f.observer, &f.handout, JOBQ_ENDED_STOPPED, &dead, -1, NULL, 0);
+    assert_non_null(strstr(
+        read_all(&f), "\"event\":\"paused\",\"worker\":\"host:1:abc\",\"queue\":\"ma\\\"il\"}\n"));
+    assert_non_null(strstr(f.text, "\"event\":\"cancelled\""));
+    assert_non_null(strstr(f.text, "\"outcome\":\"stopped\",\"reason\":\"cancelled\"}\n"));
+    end(&f);
+}
+
 static void quiet_is_quiet(void **state)
 {
     static fixture f;
@@ -265,6 +294,24 @@ static void many_are_summed_up(void **state)
     assert_int_equal(count(f.text, "Processed: invoice.send"), 100);
     assert_int_equal(count(f.text, "Processed: 400 more jobs in 1."), 1);
     assert_int_equal(count(f.text, "Failed: "), 5);
+    end(&f);
+}
+
+/* Rule G4: a job that goes round releasing itself is no work done. */
+static void released_are_summed_apart(void **state)
+{
+    static fixture f;
+
+    (void)state;
+    begin(&f, "summary");
+    jobq__observer_tick(f.observer, jobq__clock_mono_ms());
+    for (int i = 0; i < 30; i++)
+        show(&f, &lines[i % 3 ? 1 : 0]);
+    read_all(&f);
+    jobq__clock_shift(0, 1100);
+    read_all(&f);
+    assert_int_equal(count(f.text, "Processed: 10 jobs in 1."), 1);
+    assert_int_equal(count(f.text, "Released: 20 jobs in 1."), 1);
     end(&f);
 }
 
@@ -315,6 +362,28 @@ static void full_disk(void **state)
     show(&f, &lines[0]);
     jobq__observer_tick(f.observer, 1);
     assert_int_equal(f.observer->out.dropped, 1);
+    end(&f);
+    close(fd);
+}
+
+/* ... and when there is room again, all that were lost are counted. */
+static void full_disk_counts(void **state)
+{
+    static fixture f;
+    int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+    (void)state;
+    begin(&f, "jobs");
+    jobq__output_init(&f.observer->out, fd);
+    for (int i = 0; i < 7; i++) {
+        show(&f, &lines[0]);
+        jobq__observer_tick(f.observer, i + 1);
+    }
+    f.observer->out.fd = f.pipe[1];
+    show(&f, &lines[0]);
+    read_all(&f);
+    assert_int_equal(count(f.text, "7 lines dropped\n["), 1);
+    assert_int_equal(count(f.text, "Processed: "), 1);
     end(&f);
     close(fd);
 }
@@ -391,11 +460,14 @@ int main(void)
         cmocka_unit_test(time_is_local),
         cmocka_unit_test(first_and_last_lines),
         cmocka_unit_test(json_is_json),
+        cmocka_unit_test(control_has_its_lines),
         cmocka_unit_test(quiet_is_quiet),
         cmocka_unit_test(many_are_summed_up),
+        cmocka_unit_test(released_are_summed_apart),
         cmocka_unit_test(full_pipe),
         cmocka_unit_test(broken_pipe),
         cmocka_unit_test(full_disk),
+        cmocka_unit_test(full_disk_counts),
         cmocka_unit_test(rotated_file),
         cmocka_unit_test(bad_path),
         cmocka_unit_test(events_round_trip),

@@ -198,7 +198,7 @@ static void test_race_and_kills(void **state)
     const int64_t end_ms = jobq__clock_mono_ms() + 120000;
 
     (void)state;
-    assert_ok(jobq__shared_new(&g.shared, 1, 0));
+    assert_ok(jobq__shared_new(&g.shared, 1, 1, 0));
     g.slot = jobq__slot_at(&g.shared, 0);
     g.notes = map(sizeof(ledger));
     g.fate = calloc(1, HANDOUTS + 1);
@@ -307,7 +307,7 @@ static void test_narrow(void **state)
     jobq__shared shared, before;
 
     (void)state;
-    assert_ok(jobq__shared_new(&shared, 2, 100000));
+    assert_ok(jobq__shared_new(&shared, 2, 1, 100000));
     before = shared;
     assert_int_equal(shared.words->slot_count, 4);
     for (uint32_t i = 0; i < 4; i++)
@@ -321,7 +321,7 @@ static void test_narrow(void **state)
     }
     assert_int_equal(shared.words->processes, 2);
     jobq__shared_free(&shared);
-    assert_ok(jobq__shared_new(&shared, 0, 0)); /* inline: words only */
+    assert_ok(jobq__shared_new(&shared, 0, 1, 0)); /* inline: words only */
     assert_null(shared.handouts);
     jobq__shared_free(&shared);
 }

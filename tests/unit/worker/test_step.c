@@ -89,6 +89,23 @@ CHANGE(paused_idle, s->paused = true; s->store_empty = false)
 CHANGE(paused_held, s->paused = true; s->held = 3; s->jobs_out = 1)
 CHANGE(paused_empty, s->paused = true; s->stop_when_empty = true)
 
+CHANGE(all_paused, s->all_paused = true; s->store_empty = false; s->control_at_ms = NOW + 300)
+CHANGE(all_paused_look, s->all_paused = true; s->control_at_ms = NOW)
+CHANGE(all_paused_empty, s->all_paused = true; s->store_empty = false; s->stop_when_empty = true)
+CHANGE(asked_and_empty, s->ask_control_ms = 1; s->stop_when_empty = true)
+CHANGE(pause_ends, s->all_paused = true; s->pause_end_ms = NOW + 30)
+CHANGE(told, s->ask_control_ms = 1)
+CHANGE(told_again, s->ask_control_ms = NOW + 60)
+CHANGE(told_away, s->ask_control_ms = 1; s->reserve_failures = 1; s->retry_at_ms = NOW + 700)
+CHANGE(busy_look, s->jobs_out = 2; s->room = s->idle_children = 0; s->control_at_ms = NOW - 1)
+CHANGE(busy_look_soon, s->jobs_out = 2; s->room = s->idle_children = 0; s->control_at_ms = NOW + 20)
+CHANGE(busy_and_exchange, s->jobs_out = 2; s->unsettled = 2; s->control_at_ms = NOW - 1)
+CHANGE(idle_hears, s->control_at_ms = NOW - 1)
+CHANGE(draining_look, s->stop = JOBQ__DRAIN; s->jobs_out = 1; s->control_at_ms = NOW - 1)
+CHANGE(drained, s->stop = JOBQ__DRAIN; s->unsettled = 1; s->control_at_ms = NOW - 1;
+       s->ask_control_ms = 1)
+CHANGE(restart, s->restart = true; s->max_jobs = 1; s->jobs_run = 1; s->jobs_out = 1)
+
 CHANGE(away, s->reserve_failures = 1; s->retry_at_ms = NOW + 700; s->store_empty = false)
 CHANGE(away_results, s->reserve_failures = 1; s->retry_at_ms = NOW + 700;
        s->unsettled = s->results = 2)
@@ -116,7 +133,54 @@ CHANGE(stopped_results, s->stop = JOBQ__DRAIN; s->reserve_failures = 5; s->retry
 CHANGE(stopped_lost, s->stop = JOBQ__DRAIN; s->reserve_failures = 9; s->retry_at_ms = NOW + 700;
        s->unsettled = s->results = 2; s->idle_since_ms = 1000; s->lease_ms = 9000)
 
+CHANGE(hooks_to_look_for, s->hooks_look = true)
+CHANGE(hooks_by_turns, s->hooks_look = s->hooked = true; s->store_empty = false)
+CHANGE(hooks_first, s->hooks_look = true; s->store_empty = false)
+CHANGE(hooks_no_room, s->hooks_look = true; s->room = s->idle_children = 0; s->jobs_out = 2)
+CHANGE(hooks_stopped, s->stop = JOBQ__DRAIN; s->hooks_look = true)
+CHANGE(hooks_paused, s->paused = s->hooks_look = true)
+CHANGE(hooks_all_paused, s->all_paused = s->hooks_look = true)
+CHANGE(hooks_owed_once, s->once = s->hooks_owed = s->hooks_look = true; s->jobs_run = 1)
+CHANGE(hooks_owed_running, s->max_jobs = s->jobs_run = 3; s->hooks_owed = true;
+       s->jobs_out = s->hooks_open = 1; s->idle_children = s->room = 1)
+CHANGE(hooks_coming, s->max_jobs = s->jobs_run = 3; s->hooks_coming = true; s->unsettled = 1)
+CHANGE(hooks_owed_empty, s->stop_when_empty = s->hooks_owed = true; s->hooks_at_ms = NOW + 70)
+CHANGE(hooks_beside_the_last, s->max_jobs = 3; s->jobs_run = 2; s->jobs_out = s->hooks_open = 1;
+       s->idle_children = s->room = 1; s->store_empty = false)
+CHANGE(hooks_owed_away, s->once = s->hooks_owed = true; s->jobs_run = 1; s->reserve_failures = 1;
+       s->retry_at_ms = NOW + 700)
+CHANGE(vetoed, s->vetoed = true; s->room = s->idle_children = 0; s->store_empty = false)
+CHANGE(vetoed_empty, s->vetoed = s->stop_when_empty = true; s->room = s->idle_children = 0;
+       s->store_empty = false)
+
 static const step_case cases[] = {
+    {"rule F6: hidden queues are asked when told to",
+     hooks_to_look_for,
+     {.exchange = true, .hooks = true, .want = 2, .wait_store = true}},
+    {"rule F6: they and the others by turns", hooks_by_turns, {.exchange = true, .want = 2}},
+    {"rule F6: ... beginning with them", hooks_first, {.exchange = true, .hooks = true, .want = 2}},
+    {"rule F6: not without room", hooks_no_room, {.wait_ms = 50}},
+    {"rule F6: not after a stop request", hooks_stopped, {.finished = true}},
+    {"rule F6: nor while the worker is paused", hooks_paused, {.wait_ms = 8000}},
+    {"rule F6: but while all of its queues are",
+     hooks_all_paused,
+     {.exchange = true, .hooks = true, .want = 2}},
+    {"rule F6: once waits for the hook of its job",
+     hooks_owed_once,
+     {.exchange = true, .hooks = true, .want = 2}},
+    {"rule F6: max_jobs too, without another job", hooks_owed_running, {.wait_ms = 50}},
+    {"rule F6: ... also before the death is stored", hooks_coming, {.exchange = true}},
+    {"rule F6: stop_when_empty waits for one that was put back",
+     hooks_owed_empty,
+     {.wait_store = true, .wait_ms = 70}},
+    {"rule F6: a hook is no job of max_jobs", hooks_beside_the_last, {.exchange = true, .want = 1}},
+    {"rule F6: in an outage nothing waits for hooks",
+     hooks_owed_away,
+     {.stop_reason = JOBQ__STOP_ONCE}},
+    {"rule M1: a veto of all is no end by itself", vetoed, {.wait_ms = 8000}},
+    {"rules M1, G3: for stop_when_empty it counts as empty",
+     vetoed_empty,
+     {.stop_reason = JOBQ__STOP_EMPTY}},
     {"an idle worker waits on the store (rule C9)", nothing, {.wait_store = true, .wait_ms = 8000}},
     {"the store says look", woken, {.exchange = true, .want = 2}},
     {"there was more last time", more_there, {.exchange = true, .want = 2}},
@@ -183,6 +247,23 @@ static const step_case cases[] = {
     {"rule H2: paused takes nothing", paused_idle, {.wait_ms = 8000}},
     {"rule H2: paused gives unstarted jobs back", paused_held, {.give_back = true}},
     {"a paused worker is not out of work", paused_empty, {.wait_ms = 8000}},
+    {"rule L1: of paused queues nothing is taken", all_paused, {.wait_ms = 300}},
+    {"rule L1: it asks whether they still are", all_paused_look, {.control = true}},
+    {"rule G3: paused queues count as empty", all_paused_empty, {.stop_reason = JOBQ__STOP_EMPTY}},
+    {"rule G3: not before it is known which are",
+     asked_and_empty,
+     {.control = true, .wait_store = true}},
+    {"rule L1: wakes up when a pause runs out", pause_ends, {.wait_ms = 30}},
+    {"rule L1: something has changed", told, {.control = true, .wait_store = true}},
+    {"... again and again: a little later", told_again, {.wait_store = true, .wait_ms = 60}},
+    {"... while the store is away", told_away, {.wait_ms = 700}},
+    {"rule L3: a busy worker asks by itself", busy_look, {.control = true}},
+    {"rule L3: wakes up for it", busy_look_soon, {.wait_ms = 20}},
+    {"... not when an exchange tells it", busy_and_exchange, {.exchange = true, .want = 2}},
+    {"... nor when it waits on the store", idle_hears, {.wait_store = true, .wait_ms = 8000}},
+    {"rule L3: also while draining", draining_look, {.control = true, .give_back = true}},
+    {"... not when nothing runs any more", drained, {.exchange = true}},
+    {"rule L2: a restart goes before other limits", restart, {.stop_reason = JOBQ__STOP_RESTART}},
     {"rule K1: waits before it tries again", away, {.wait_ms = 700}},
     {"rule D6: results are kept meanwhile", away_results, {.wait_ms = 700}},
     {"rule K1: tries again", away_retry, {.exchange = true, .want = 2}},
@@ -226,8 +307,10 @@ static int differs(const step_case *c)
     c->change(&s);
     jobq__step_decide(&s, &got);
     SAME(renew)
+    SAME(control)
     SAME(maintain)
     SAME(exchange)
+    SAME(hooks)
     SAME(want)
     SAME(give_back)
     SAME(stop_reason)

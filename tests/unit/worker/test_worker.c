@@ -167,6 +167,23 @@ static void test_listen(void **state)
     assert_said("job.krashed");
 }
 
+/* Rule L2: the store is asked when the worker is made, and that it cannot be is no error then. */
+static void test_without_a_store(void **state)
+{
+    jobq_queue *queue;
+    jobq_worker *worker;
+
+    (void)state;
+    assert_ok(jobq_queue_new("sqlite:/no/such/folder/q.db", NULL, &queue));
+    assert_ok(jobq_worker_new(queue, NULL, &worker));
+    assert_int_equal(worker->generation, -1);
+    assert_int_equal(jobq_error_code(jobq_error_last()), 0);
+    jobq_worker_set_generation(worker, 7);
+    assert_int_equal(worker->generation, 7);
+    jobq_worker_free(worker);
+    jobq_queue_free(queue);
+}
+
 static void test_stop_texts(void **state)
 {
     static const struct {
@@ -174,6 +191,7 @@ static void test_stop_texts(void **state)
         int64_t number;
         const char *want;
     } rows[] = {{JOBQ__STOP_SIGNAL, 0, "asked to shut down"},
+                {JOBQ__STOP_RESTART, 0, "restart requested"},
                 {JOBQ__STOP_MAX_JOBS, 12, "ran 12 jobs"},
                 {JOBQ__STOP_MAX_TIME, 55, "been going for 55s"},
                 {JOBQ__STOP_EMPTY, 0, "Nothing left to do"},
@@ -190,6 +208,13 @@ static void test_stop_texts(void **state)
         jobq__worker_stop_text(&words, text, sizeof(text));
         assert_string_equal(text, rows[i].want);
     }
+    strcpy(words.stop_note, " (paused: mail)"); /* rule G3 */
+    atomic_store(&words.stop_reason, JOBQ__STOP_EMPTY);
+    jobq__worker_stop_text(&words, text, sizeof(text));
+    assert_string_equal(text, "Nothing left to do (paused: mail)");
+    atomic_store(&words.stop_reason, JOBQ__STOP_SIGNAL);
+    jobq__worker_stop_text(&words, text, sizeof(text));
+    assert_string_equal(text, "asked to shut down");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -197,10 +222,15 @@ static void test_stop_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_handlers),         TEST(test_names),
-        TEST(test_memory_is_inline), TEST(test_options),
-        TEST(test_dont_retry),       TEST(test_not_started),
-        TEST(test_listen),           cmocka_unit_test(test_stop_texts),
+        TEST(test_handlers),
+        TEST(test_names),
+        TEST(test_memory_is_inline),
+        TEST(test_options),
+        TEST(test_dont_retry),
+        TEST(test_not_started),
+        TEST(test_listen),
+        cmocka_unit_test(test_stop_texts),
+        cmocka_unit_test(test_without_a_store),
     };
 
     return cmocka_run_group_tests_name("worker/worker", tests, NULL, NULL);

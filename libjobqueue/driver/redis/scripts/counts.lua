@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- ARGV: queue. Answers: time, ready, delayed, reserved, dead, since when the oldest ready job is ready.
-local q, now = base(ARGV[1]), clock()
+-- Answers: time, ready, delayed, reserved, dead, since when the oldest ready job is ready.
+local q, now = KEYS[1], clock()
 local due = call('ZCOUNT', q .. ':delayed', '-inf', now)
 local ready, delayed, reserved, oldest = due, call('ZCARD', q .. ':delayed') - due, 0, nil
 local live = {}
@@ -9,7 +9,7 @@ local live = {}
 local function is_live(consumer)
     if live[consumer] == nil then
         local worker = consumer:sub(1, 1) == 'w' and consumer:sub(2)
-        live[consumer] = worker and tonumber(call('ZSCORE', G .. ':alive', worker) or 0) > now or false
+        live[consumer] = worker and tonumber(call('ZSCORE', q .. ':workers', worker) or 0) > now or false
     end
     return live[consumer]
 end

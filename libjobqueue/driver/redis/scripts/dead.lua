@@ -1,21 +1,20 @@
 -- SPDX-License-Identifier: MIT
 -- with show.lua
 --
--- A page of dead jobs, newest first. ARGV: queue ('' = all), name ('' = any), reason (0 = any), older than
--- (0 = any), at most so many, 1 = keys only, cursor "time.id" ('' = from the start). Answers the jobs; when it
--- had looked at enough and found too few, the last element is the cursor to go on from.
-local limit, reason = tonumber(ARGV[5]), tonumber(ARGV[3])
-keys_only = ARGV[6] == '1'
-local last_at, last_id = ARGV[7]:match('^(%d+)%.(.*)$')
-local names = ARGV[1] ~= '' and {ARGV[1]} or call('SMEMBERS', G .. ':queues')
+-- A page of dead jobs of some queues, newest first. ARGV: name ('' = any), reason (0 = any), older than (0 = any), at
+-- most so many, 1 = keys only, cursor "time.id" ('' = from the start), the queues. Answers the jobs; when it had
+-- looked at enough and found too few, the last element is the cursor to go on from.
+local limit, reason = tonumber(ARGV[4]), tonumber(ARGV[2])
+keys_only = ARGV[5] == '1'
+local last_at, last_id = ARGV[6]:match('^(%d+)%.(.*)$')
 local top = tonumber(last_at or now + 1000)
-if ARGV[4] ~= '0' then
-    top = math.min(top, now - ARGV[4])
+if ARGV[3] ~= '0' then
+    top = math.min(top, now - ARGV[3])
 end
 
 -- The next of a queue behind the cursor, in pages.
-local function walker(name)
-    local q, page, at = base(name), {}, -1
+local function walker(name, q)
+    local page, at = {}, -1
     local key = q .. ':dead'
     local place = math.min(call('ZCOUNT', key, '-inf', top), last_at and rank_of(key, last_at, last_id) or math.huge)
     return function()
@@ -37,16 +36,16 @@ local function matches(r)
     if reason ~= 0 and why ~= reason then
         return false
     end
-    if ARGV[2] == '' then
+    if ARGV[1] == '' then
         return true
     end
     local _, _, id_n, name_n = struct.unpack('<BBBB', j)
-    return j:byte(1) == 1 and j:sub(15 + id_n, 14 + id_n + name_n) == ARGV[2]
+    return j:byte(1) == 1 and j:sub(15 + id_n, 14 + id_n + name_n) == ARGV[1]
 end
 
 local heads, went_to = {}, nil
-for _, name in ipairs(names) do
-    local next_one = walker(name)
+for k = 7, #ARGV do
+    local next_one = walker(ARGV[k], KEYS[k - 6])
     local first = next_one()
     if first then
         heads[#heads + 1] = {next_one, first}

@@ -1,16 +1,18 @@
 -- SPDX-License-Identifier: MIT
 --
--- What the scripts share; tools/gen-lua puts it before each of them. KEYS[1] is the base of the prefix,
--- "{prefix}". Bodies are opaque bytes here. Each script reads and checks first and begins its writes with a
--- removing command, so that nothing but a push is refused when the server is out of memory.
+-- What the scripts share; tools/gen-lua puts it before each of them. KEYS[1] is the base of a queue,
+-- "{prefix:queue}", and every key that is touched begins with it: on a Cluster a script sees one slot. Scripts that
+-- may have several queues get their bases as KEYS[1], KEYS[2], ... and how many in ARGV. Bodies are opaque bytes
+-- here. Each script reads and checks first and begins its writes with a removing command, so that nothing but a
+-- push is refused when the server is out of memory.
 --
 -- Stream entry: j = what the job is, s = where it stands (absent: fresh).
 -- j: format 1, flags (1 id given by the caller, 2 unique, 4 header, 8 body), lengths of id, name, unique key,
 --    version, length of the header; then these texts and the body.
--- s: 1 = has a trace, deliveries, fence, enqueued, base, available (8 bytes each), seven counters.
+-- s: 1 = has a trace + what was asked of it (2 soft, 4 hard cancel), deliveries, fence, enqueued, base, available
+--    (8 bytes each), seven counters.
 -- A job at rest (delayed, done, dead) is one field of Q:rest: s, priority, state, reason, died or kept until, j.
 local call = redis.call
-local G = KEYS[1]
 local GROUP, BACK, TAKEN = 'workers', 'back', 'taken'
 local ZEROS = string.rep('\0', 56)
 
@@ -25,19 +27,14 @@ local function try(...)
     return answer
 end
 
-local function base(name)
-    local safe = name:gsub('[%%{}:]', function(c) return string.format('%%%02X', c:byte()) end)
-    return G:sub(1, -2) .. ':' .. safe .. '}'
-end
-
 local function clock()
     local t = call('TIME')
     return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
 -- A removing command that removes nothing: what follows is allowed at maxmemory.
-local function begin_writes()
-    call('DEL', G .. ':nothing')
+local function begin_writes(q)
+    call('DEL', q .. ':nothing')
 end
 
 local function millis(id)
@@ -110,6 +107,16 @@ local function standing(s, entry, count)
     return count, count, ms, ms, ms, ZEROS
 end
 
+local function is_traced(s)
+    return (s:byte(1) or 0) % 2
+end
+
+-- Is the job to end? 0 no, 1 soft, 2 hard: by what it came with, and what has been noted since it was handed out.
+local function wish(q, p, entry, s)
+    local noted = tonumber(call('HGET', q .. ':cancel', p .. ':' .. entry) or 0)
+    return math.max(noted, math.floor((s:byte(1) or 0) / 2))
+end
+
 local function standing_pack(traced, deliveries, fence, enqueued, from, available, counters)
     return struct.pack('<Bi8i8i8i8i8', traced, deliveries, fence, enqueued, from, available) .. counters
 end
@@ -142,37 +149,28 @@ local function priorities(q)
     return list
 end
 
-local function wake(what, name)
-    call('XADD', G .. ':wake', 'MAXLEN', '~', 100, '*', what, name)
+-- Those who wait hear of what adds no entry: q given or taken back, a new priority; d an earlier delayed job.
+local function wake(q, what)
+    call('XADD', q .. ':wake', 'MAXLEN', '~', 100, '*', what, '')
 end
 
 -- The stream of a priority is there, with its group, and listed.
-local function ensure_stream(q, name, p)
+local function ensure_stream(q, p)
     local used = call('GET', q .. ':prios') or ''
     if used:find(p, 1, true) then
         return
     end
     try('XGROUP', 'CREATE', q .. ':p' .. p, GROUP, '0', 'MKSTREAM')
     call('SET', q .. ':prios', used .. p)
-    call('SADD', G .. ':queues', name)
-    wake('q', name)
-end
-
--- Something of the queue is due then.
-local function note_due(name, at)
-    local head = call('ZRANGE', G .. ':due', 0, 0, 'WITHSCORES')[2]
-    call('ZADD', G .. ':due', 'LT', at, name)
-    if not head or at < tonumber(head) then
-        wake('d', name)
-    end
+    wake(q, 'q')
 end
 
 -- Where a job stands that cannot be found by the time in its id; nil: it can.
-local function index(id, name, place)
+local function index(q, id, place)
     if place then
-        call('HSET', G .. ':ids', id, place .. ' ' .. name)
+        call('HSET', q .. ':ids', id, place)
     else
-        call('HDEL', G .. ':ids', id)
+        call('HDEL', q .. ':ids', id)
     end
 end
 
@@ -184,7 +182,7 @@ end
 
 local function forget_job(q, id, unique)
     free_unique(q, unique, id)
-    call('HDEL', G .. ':ids', id)
+    call('HDEL', q .. ':ids', id)
     call('HDEL', q .. ':trace', 'e' .. id, 'h' .. id)
 end
 
@@ -203,43 +201,123 @@ local function add_history(q, id, entry)
 end
 
 -- A ready job gets a new place at the end of its stream.
-local function line_up(q, name, p, id, j, s)
-    ensure_stream(q, name, p)
-    local entry = call('XADD', q .. ':p' .. p, '*', 'j', j, 's', s)
-    index(id, name, p .. ':' .. entry)
+local function line_up(q, p, id, j, s)
+    ensure_stream(q, p)
+    index(q, id, p .. ':' .. call('XADD', q .. ':p' .. p, '*', 'j', j, 's', s))
 end
 
-local function lay_down(q, name, id, given, state, at, r)
+local function lay_down(q, id, given, state, at, r)
     call('HSET', q .. ':rest', id, r)
     if state == 1 then
+        local first = call('ZRANGE', q .. ':delayed', 0, 0, 'WITHSCORES')[2]
         call('ZADD', q .. ':delayed', at, id)
+        if not first or at < tonumber(first) then
+            wake(q, 'd')
+        end
     else
         call('ZADD', q .. (state == 3 and ':done' or ':dead'), at, id)
     end
-    index(id, name, (given or state ~= 1) and 'r' or nil)
-    if state ~= 4 then
-        note_due(name, at)
+    index(q, id, (given or state ~= 1) and 'r' or nil)
+end
+
+-- A job that is new in this store.
+local function store_item(q, p, id, at, delay, unique, j)
+    local given, now = j:byte(2) % 2 == 1, nil
+    if at > 0 or delay > 0 then
+        now = clock()
+        at = at > 0 and at or now + delay
+    end
+    if at > (now or 0) then
+        local s = standing_pack(0, 0, 0, now, now, at, ZEROS)
+        lay_down(q, id, given, 1, at, rest_pack(s, p, 1, 0, 0, j))
+    else
+        local entry = call('XADD', q .. ':p' .. p, '*', 'j', j)
+        if given then
+            index(q, id, p .. ':' .. entry)
+        end
+    end
+    if unique ~= '' then
+        call('HSET', q .. ':unique', unique, id)
+    end
+end
+
+-- What follows another job's end, from ARGV[from] on: base of its queue (in the same slot), priority, id, at, delay,
+-- unique key, j. One whose id exists, or whose unique key is held, is not stored.
+local function store_follow(from)
+    local q, p, id, at, delay, unique, j = unpack(ARGV, from, from + 6)
+    if (j:byte(2) % 2 == 1 and call('HEXISTS', q .. ':ids', id) == 1) or
+        (unique ~= '' and call('HEXISTS', q .. ':unique', unique) == 1) then
+        return
+    end
+    ensure_stream(q, p)
+    store_item(q, p, id, tonumber(at), tonumber(delay), unique, j)
+end
+
+-- Where in the queue a job stands: 'r' (at rest) or "priority:entry"; nil: it is not here. ms: the time in its id
+-- (-1: none), most: about how many entries may be looked at. Fresh entries have been added soon after their id was
+-- made; by a clock that may differ, and later when the server stood still. So from the time in the id forwards, then
+-- backwards, for a day.
+local function search(stream, command, from, to, left, id)
+    while left > 0 do
+        local count = math.min(left, 500)
+        local page = try(command, stream, from, to, 'COUNT', count)
+        for i = 1, #page do
+            if identity(parts(page[i][2]), '') == id then
+                return page[i][1]
+            end
+        end
+        if #page < count then
+            return nil
+        end
+        left, from = left - count, '(' .. page[count][1]
+    end
+end
+
+local function locate(q, id, ms, most)
+    local DAY, EARLIER = 86400000, 5
+    local place = call('HGET', q .. ':ids', id)
+    if place or call('HEXISTS', q .. ':rest', id) == 1 then
+        return place or 'r'
+    end
+    local malformed = id:match('^malformed%-(%d%-%d+%-%d+)$')
+    if malformed then
+        malformed = malformed:gsub('-', ':', 1)
+        return entry_at(q .. ':p' .. malformed:sub(1, 1), malformed:sub(3)) and malformed
+    end
+    local used = ms >= 0 and priorities(q) or {}
+    local start, share = math.max(ms - EARLIER, 0), math.ceil(most / 2 / math.max(#used, 1))
+    for _, way in ipairs({{'XRANGE', start, ms + DAY}, {'XREVRANGE', '(' .. start, math.max(ms - DAY, 0)}}) do
+        for _, p in ipairs(used) do
+            local entry = search(q .. ':p' .. p, way[1], way[2], way[3], share, id)
+            if entry then
+                return p .. ':' .. entry
+            end
+        end
     end
 end
 
 -- When the lease of a worker is over, not before one lease after the server's start; 0: unknown worker.
-local function lease_end(worker, start)
-    local until_ms = tonumber(call('ZSCORE', G .. ':alive', worker) or 0)
-    local lease = tonumber(call('HGET', G .. ':w:' .. worker, 'lease') or 0)
+local function lease_end(q, worker, start)
+    local until_ms = tonumber(call('ZSCORE', q .. ':workers', worker) or 0)
+    local lease = tonumber(call('HGET', q .. ':w:' .. worker, 'lease') or 0)
     return math.max(until_ms, start + lease)
 end
 
--- The earliest of delayed jobs, kept results and, start given, the leases of others than `but`; 0: none.
-local function next_due(start, but)
-    local due = tonumber(call('ZRANGE', G .. ':due', 0, 0, 'WITHSCORES')[2] or 0)
-    if start then
-        local first = call('ZRANGE', G .. ':alive', 0, 1)
-        local other = first[1] ~= but and first[1] or first[2]
-        local over = other and lease_end(other, start) or 0
-        if over > 0 and (due == 0 or over < due) then
-            due = over
+-- The earliest of delayed jobs and kept results in the first n queues and, start given, the leases of others than
+-- `but`; 0: none.
+local function next_due(n, start, but)
+    local due = math.huge
+    for k = 1, n do
+        local delayed = call('ZRANGE', KEYS[k] .. ':delayed', 0, 0, 'WITHSCORES')[2]
+        local done = call('ZRANGE', KEYS[k] .. ':done', 0, 0, 'WITHSCORES')[2]
+        if delayed or done then
+            due = math.min(due, tonumber(delayed or done), tonumber(done or delayed))
+        end
+        local first = start and call('ZRANGE', KEYS[k] .. ':workers', 0, 1)
+        local other = first and (first[1] ~= but and first[1] or first[2])
+        if other then
+            due = math.min(due, lease_end(KEYS[k], other, start))
         end
     end
-    return due
+    return due < math.huge and due or 0
 end
-

@@ -7,10 +7,10 @@ local name, wanted, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 keys_only = ARGV[4] == '1'
 local a, b, last = ARGV[5]:match('^(%d+)%.(%d+)%.(.*)$')
 a, b = tonumber(a or 0), tonumber(b or 0)
-local q = base(name)
+local q = KEYS[1]
 
 local function is_live(consumer)
-    return consumer:sub(1, 1) == 'w' and tonumber(call('ZSCORE', G .. ':alive', consumer:sub(2)) or 0) > now
+    return consumer:sub(1, 1) == 'w' and tonumber(call('ZSCORE', q .. ':workers', consumer:sub(2)) or 0) > now
 end
 
 -- Entries of a stream that no live worker holds.

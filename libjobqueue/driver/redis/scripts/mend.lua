@@ -1,21 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- Puts dead jobs back or forgets them. ARGV: 0 retry, 1 forget; 1 = only say; ids. Answers per id: 0, 1 = no
--- dead job, 2 = somebody holds its unique key.
-local answer, now = {}, clock()
+-- Puts dead jobs of this queue back or forgets them. ARGV: 0 retry, 1 forget; 1 = only say; ids. Answers per id: 0,
+-- 1 = no dead job here, 2 = somebody holds its unique key.
+local q, answer, now = KEYS[1], {}, clock()
 local claimed = {}
 for i = 3, #ARGV do
     local id = ARGV[i]
-    local place = call('HGET', G .. ':ids', id) or ''
-    local name = place:match('^r (.*)$')
-    local q = name and base(name)
-    local r = q and call('ZSCORE', q .. ':dead', id) and call('HGET', q .. ':rest', id)
+    local r = call('ZSCORE', q .. ':dead', id) and call('HGET', q .. ':rest', id)
     local result = r and 0 or 1
     if r then
         local s, p, _, _, _, j = rest_parts(r)
         local _, _, unique = identity(j, id)
-        local key = unique and q .. unique
-        if ARGV[1] == '0' and unique and (claimed[key] or call('HEXISTS', q .. ':unique', unique) == 1) then
+        if ARGV[1] == '0' and unique and (claimed[unique] or call('HEXISTS', q .. ':unique', unique) == 1) then
             result = 2
         elseif ARGV[2] == '0' then
             call('ZREM', q .. ':dead', id)
@@ -24,13 +20,13 @@ for i = 3, #ARGV do
                 forget_job(q, id, nil)
             else
                 local _, fence, enqueued = standing(s, '', 0)
-                line_up(q, name, p, id, j, standing_pack(s:byte(1), 0, fence, enqueued, now, now, ZEROS))
+                line_up(q, p, id, j, standing_pack(is_traced(s), 0, fence, enqueued, now, now, ZEROS))
                 if unique then
                     call('HSET', q .. ':unique', unique, id)
                 end
             end
         elseif unique then
-            claimed[key] = true
+            claimed[unique] = true
         end
     end
     answer[#answer + 1] = result

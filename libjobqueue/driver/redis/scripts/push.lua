@@ -1,43 +1,45 @@
 -- SPDX-License-Identifier: MIT
 --
--- Stores a batch; each item is judged singly. ARGV per item: queue, priority, id, at, delay, unique key, j.
--- Answers what was not stored: place, id of the holder of the unique key ('' = the id exists).
-local answer, bases, now, ready = {}, {}, nil, {}
-for i = 1, #ARGV, 7 do
-    local name, p, id, unique, j = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 5], ARGV[i + 6]
-    local q = bases[name]
-    if not q then
-        q = base(name)
-        bases[name] = q
+-- Stores a batch; each item is judged singly. ARGV: base of the prefix, '' = an id need not be looked for in other
+-- queues; per item: base of its queue, priority, id, at, delay, unique key, j. Answers what was not stored: place, id
+-- of the holder of the unique key ('' = the id exists).
+local g, answer, ready, all = ARGV[1], {}, {}, nil
+
+local function all_queues()
+    all = {}
+    for _, name in ipairs(call('SMEMBERS', g .. ':queues')) do
+        local safe = name:gsub('[%%{}:]', function(c) return string.format('%%%02X', c:byte()) end)
+        all[#all + 1] = g:sub(1, -2) .. ':' .. safe .. '}:ids'
+        all[#all + 1] = g:sub(1, -2) .. ':' .. safe .. '}:hidden:ids'
     end
-    local given = j:byte(2) % 2 == 1
-    local taken = given and call('HEXISTS', G .. ':ids', id) == 1
+    return all
+end
+
+local function is_known(q, id)
+    if call('HEXISTS', q .. ':ids', id) == 1 then
+        return true
+    end
+    for _, ids in ipairs(g ~= '' and (all or all_queues()) or {}) do
+        if call('HEXISTS', ids, id) == 1 then
+            return true
+        end
+    end
+    return false
+end
+
+for i = 2, #ARGV, 7 do
+    local q, p, id, at, delay, unique, j = unpack(ARGV, i, i + 6)
+    local taken = j:byte(2) % 2 == 1 and is_known(q, id)
     local holder = taken and '' or unique ~= '' and call('HGET', q .. ':unique', unique)
     if holder then
-        answer[#answer + 1] = (i - 1) / 7
+        answer[#answer + 1] = (i - 2) / 7
         answer[#answer + 1] = holder
     else
-        local at, delay = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
         if not ready[q .. p] then
-            ensure_stream(q, name, p)
+            ensure_stream(q, p)
             ready[q .. p] = true
         end
-        if at > 0 or delay > 0 then
-            now = now or clock()
-            at = at > 0 and at or now + delay
-        end
-        if at > (now or 0) then
-            local s = standing_pack(0, 0, 0, now, now, at, ZEROS)
-            lay_down(q, name, id, given, 1, at, rest_pack(s, p, 1, 0, 0, j))
-        else
-            local entry = call('XADD', q .. ':p' .. p, '*', 'j', j)
-            if given then
-                index(id, name, p .. ':' .. entry)
-            end
-        end
-        if unique ~= '' then
-            call('HSET', q .. ':unique', unique, id)
-        end
+        store_item(q, p, id, tonumber(at), tonumber(delay), unique, j)
     end
 end
 return answer

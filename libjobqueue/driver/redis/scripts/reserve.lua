@@ -1,39 +1,43 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Reserves what the native read that follows in the pipeline cannot: what was given or taken back, and the
--- streams before the one that it reads. ARGV: worker, its lease, wanted, wanted taken back, wanted bytes, start
--- of the server, place of the stream read natively (0: none), its priority; per queue: name, hash.
--- Answers: time, next due, 1 = a record stands for what the native read takes + 2 = nothing was left behind,
+-- streams before the one that it reads. ARGV: worker, its lease, the lease it has in other
+-- queues and the end of that (0: none known), wanted, wanted taken back, wanted bytes, start of the server, place of
+-- the queue read natively (0: none), the priority there, how many queues.
+-- Answers: time, next due, 1 = a record stands for what the native read takes + 2 = nothing was left behind + 4 = a
+-- record was begun,
 -- per queue its priorities, then per job: place of the queue, priority, entry, delivery count, j, s, counters
--- since it was taken back.
-local worker, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local want_taken, want_bytes, start = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local native, native_p = tonumber(ARGV[7]), tonumber(ARGV[8])
-local consumer, queues = 'w' .. worker, (#ARGV - 8) / 2
-local bases, answer, jobs = {}, {}, {}
+-- since it was taken back, what was noted since it was handed out.
+local worker, over, want = ARGV[1], tonumber(ARGV[4]), tonumber(ARGV[5])
+local want_taken, want_bytes, start = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local native, native_p, queues = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local consumer, living, answer, jobs = 'w' .. worker, {}, {}, {}
 local left, room, now = want, want_bytes > 0 and want_bytes or math.huge, clock()
-local living = tonumber(call('ZSCORE', G .. ':alive', worker) or 0) > now
-local idle, cut = {}, false
+local idle, cut, begun = {}, false, false
 
 local function full()
     return left <= 0 or room <= 0
 end
 
+local function is_living(k)
+    if living[k] == nil then
+        living[k] = tonumber(call('ZSCORE', KEYS[k] .. ':workers', worker) or 0) > now
+    end
+    return living[k]
+end
+
 local function keep_record(k)
-    local key = G .. ':w:' .. worker
-    if not living then
-        begin_writes()
-        call('ZADD', G .. ':alive', now + lease, worker)
-        call('HSETNX', key, 'started', now)
-        call('HSET', key, 'lease', lease)
-        call('PERSIST', key)
-        living = true
+    if is_living(k) then
+        return
     end
-    if call('HEXISTS', key, 'q:' .. ARGV[7 + 2 * k]) == 0 then
-        begin_writes()
-        call('HSET', key, 'q:' .. ARGV[7 + 2 * k], ARGV[8 + 2 * k])
-        call('SADD', G .. ':queues', ARGV[7 + 2 * k])
-    end
+    local key = KEYS[k] .. ':w:' .. worker
+    begin_writes(KEYS[k])
+    call('ZADD', KEYS[k] .. ':workers', over > now and over or now + ARGV[2], worker)
+    call('HSETNX', key, 'started', now)
+    call('HSET', key, 'lease', over > now and ARGV[3] or ARGV[2])
+    call('PERSIST', key)
+    living[k] = true
+    begun = begun or over <= now
 end
 
 local function has_new(stream)
@@ -49,9 +53,9 @@ local function body_size(j)
     return #j - 14 - id_n - name_n - unique_n - header_n
 end
 
-local function hand_out(k, p, entry, count, fields, mark)
+local function hand_out(k, p, entry, count, fields, mark, noted)
     local j, s = parts(fields)
-    for _, v in ipairs({k - 1, p, entry, count, j, s, mark or ''}) do
+    for _, v in ipairs({k - 1, p, entry, count, j, s, mark or '', noted or ''}) do
         jobs[#jobs + 1] = v
     end
     left, room = left - 1, room - body_size(j)
@@ -60,10 +64,10 @@ end
 
 -- What was given back and taken back, as it stood.
 local function claim(k, p)
-    local stream = bases[k] .. ':p' .. p
+    local stream = KEYS[k] .. ':p' .. p
     local back = try('XPENDING', stream, GROUP, '-', '+', left, BACK)
     if back.err then -- somebody has removed the stream
-        begin_writes()
+        begin_writes(KEYS[k])
         try('XGROUP', 'CREATE', stream, GROUP, '0', 'MKSTREAM')
         return
     end
@@ -80,9 +84,10 @@ local function claim(k, p)
         end
         local claimed = call('XCLAIM', stream, GROUP, consumer, 0, one[1])[1]
         if claimed then
-            local mark = marked and (call('HGET', bases[k] .. ':taken', p .. ':' .. one[1]) or string.rep('\0', 16))
+            local mark = marked and (call('HGET', KEYS[k] .. ':taken', p .. ':' .. one[1]) or string.rep('\0', 16))
             want_taken = want_taken - (marked and 1 or 0)
-            hand_out(k, p, one[1], one[4] + 1, claimed[2], mark)
+            hand_out(k, p, one[1], one[4] + 1, claimed[2], mark,
+                call('HGET', KEYS[k] .. ':cancel', p .. ':' .. one[1]))
         else
             call('XACK', stream, GROUP, one[1])
         end
@@ -91,12 +96,12 @@ local function claim(k, p)
 end
 
 local function read(k, p)
-    local stream = bases[k] .. ':p' .. p
+    local stream = KEYS[k] .. ':p' .. p
     while not full() and call('XLEN', stream) > 0 do
         local n = want_bytes == 1 and 1 or want_bytes > 0 and math.min(left, 16) or left
         local got = call('XREADGROUP', 'GROUP', GROUP, consumer, 'COUNT', n, 'STREAMS', stream, '>')
         if not got then
-            idle[#idle + 1] = stream
+            idle[#idle + 1] = {k, stream}
             return
         end
         local entries, excess = got[1][2], {}
@@ -120,17 +125,16 @@ local function read(k, p)
 end
 
 for k = 1, queues do
-    bases[k] = base(ARGV[7 + 2 * k])
-    answer[3 + k] = call('GET', bases[k] .. ':prios') or ''
+    answer[3 + k] = call('GET', KEYS[k] .. ':prios') or ''
 end
 -- A worker that takes nothing has no record.
-if native > 0 and (living or has_new(bases[native] .. ':p' .. native_p)) then
+if native > 0 and (is_living(native) or has_new(KEYS[native] .. ':p' .. native_p)) then
     keep_record(native)
 end
 
 local function serve()
     for k = 1, queues do
-        for _, p in ipairs(priorities(bases[k])) do
+        for _, p in ipairs(priorities(KEYS[k])) do
             if full() or (k == native and p < native_p) then
                 return
             end
@@ -148,14 +152,14 @@ end
 serve()
 
 -- Nobody stays behind whom no record names.
-if not living then
-    for i = 1, #idle do
-        if #call('XPENDING', idle[i], GROUP, '-', '+', 1, consumer) == 0 then
-            call('XGROUP', 'DELCONSUMER', idle[i], GROUP, consumer)
-        end
+for i = 1, #idle do
+    local stream = idle[i][2]
+    if not is_living(idle[i][1]) and #call('XPENDING', stream, GROUP, '-', '+', 1, consumer) == 0 then
+        call('XGROUP', 'DELCONSUMER', stream, GROUP, consumer)
     end
 end
-answer[1], answer[2], answer[3] = now, next_due(start, worker), (living and 1 or 0) + ((full() or cut) and 0 or 2)
+answer[1], answer[2] = now, next_due(queues, start, worker)
+answer[3] = (native > 0 and is_living(native) and 1 or 0) + ((full() or cut) and 0 or 2) + (begun and 4 or 0)
 for i = 1, #jobs do
     answer[#answer + 1] = jobs[i]
 end

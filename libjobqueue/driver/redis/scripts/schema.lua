@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- The version of the layout. ARGV: the version this library makes. Answers the one that is there.
-local there = call('GET', G .. ':schema')
+-- The version of the layout. KEYS[1]: the base of the prefix. ARGV: the version this library makes. Answers the one
+-- that is there.
+local there = call('GET', KEYS[1] .. ':schema')
 if not there then
-    call('SET', G .. ':schema', ARGV[1])
+    call('SET', KEYS[1] .. ':schema', ARGV[1])
     return tonumber(ARGV[1])
 end
 return tonumber(there)

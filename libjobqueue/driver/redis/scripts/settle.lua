@@ -1,13 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- Settles hand-outs of one queue. KEYS[2]: base of the queue. ARGV: queue, consumer, number of streams; per
+-- Settles hand-outs of one queue. ARGV: consumer, 1 = say what is due next, number of streams; per
 -- stream: priority, lowest and highest entry, count; per hand-out: entry, its delivery count, what becomes of
 -- it: D done, F done and its id (index and trace go too), E done and there is still more, K done and kept
 -- (time), B back (delay), X dead (reason), G given back, T given back with its mark; behind a number counters,
--- error and history. Answers the time and the places of those that are not current.
-local name, consumer, q = ARGV[1], ARGV[2], KEYS[2]
-local answer, at, place = {0}, 4, 0
-local gone, plans, traces, ids, given_back = {}, {}, {}, {}, false
+-- error and history. Then, for jobs that follow such an end: the place of the hand-out, and the job (lib.lua).
+-- Answers the time, what is due next, and the places of those that are not current.
+local consumer, q = ARGV[1], KEYS[1]
+local answer, at, place = {0, 0}, 4, 0
+local gone, plans, traces, ids, given_back, refused = {}, {}, {}, {}, false, {}
+local noted, wishes = call('EXISTS', q .. ':cancel') == 1, {}
 
 -- entry => delivery count, of what the consumer holds between two entries
 local function owned(stream, low, high, n)
@@ -49,10 +51,14 @@ for _ = 1, tonumber(ARGV[3]) do
         end
         if not ok then
             answer[#answer + 1] = place
+            refused[place] = true
         else
             mine[entry] = nil
             if kind ~= 'G' and kind ~= 'T' then
                 finished[#finished + 1] = entry
+                if noted then
+                    wishes[#wishes + 1] = p .. ':' .. entry
+                end
             end
         end
         at = at + 3
@@ -70,7 +76,7 @@ for i = 1, #gone do
     call('XDEL', gone[i][1], unpack(gone[i][2]))
 end
 if #ids > 0 then
-    call('HDEL', G .. ':ids', unpack(ids))
+    call('HDEL', q .. ':ids', unpack(ids))
     call('HDEL', q .. ':trace', unpack(traces))
 end
 
@@ -108,7 +114,7 @@ for i = 1, #plans do
     else
         local id, flags, unique = identity(j, p .. '-' .. entry)
         local deliveries, fence, enqueued, from, available, counters = standing(s, entry, count)
-        local traced = s:byte(1) or 0
+        local traced, asked = is_traced(s), kind == 'B' and wish(q, p, entry, s) or 0
         local mark = call('HGET', q .. ':taken', p .. ':' .. entry)
         if mark then
             call('HDEL', q .. ':taken', p .. ':' .. entry)
@@ -122,28 +128,40 @@ for i = 1, #plans do
             traced = math.max(traced, note_texts(id, op))
             free_unique(q, unique, id)
             s = standing_pack(traced, deliveries, fence, enqueued, from, available, counters)
-            lay_down(q, name, id, true, 3, keep, rest_pack(s, p, 3, 0, keep, j))
+            lay_down(q, id, true, 3, keep, rest_pack(s, p, 3, 0, keep, j))
         else
             local number = struct.unpack('<i8', op, 2)
             traced = math.max(traced, note_texts(id, op))
             counters = op:sub(10, 65)
             if kind == 'B' then
+                number = asked > 0 and 0 or number -- one that is to end is judged without delay
                 local due = now + math.max(number, 0)
-                s = standing_pack(traced, deliveries, fence, enqueued, from, due, counters)
+                s = standing_pack(traced + 2 * asked, deliveries, fence, enqueued, from, due, counters)
                 if number > 0 then
-                    lay_down(q, name, id, flags % 2 == 1, 1, due, rest_pack(s, p, 1, 0, 0, j))
+                    lay_down(q, id, flags % 2 == 1, 1, due, rest_pack(s, p, 1, 0, 0, j))
                 else
-                    line_up(q, name, p, id, j, s)
+                    line_up(q, p, id, j, s)
                 end
             else
                 free_unique(q, unique, id)
                 s = standing_pack(traced, deliveries, fence, enqueued, from, available, counters)
-                lay_down(q, name, id, true, 4, now, rest_pack(s, p, 4, number, now, j))
+                lay_down(q, id, true, 4, now, rest_pack(s, p, 4, number, now, j))
             end
         end
     end
 end
+if #wishes > 0 then
+    call('HDEL', q .. ':cancel', unpack(wishes))
+end
 if given_back then
-    wake('q', name)
+    wake(q, 'q')
+end
+for i = at, #ARGV, 8 do
+    if not refused[tonumber(ARGV[i])] then
+        store_follow(i + 1)
+    end
+end
+if ARGV[2] == '1' then
+    answer[2] = next_due(1)
 end
 return answer

@@ -2,7 +2,7 @@
 --
 -- How jobs are shown; put before the scripts that show some (after lib.lua). A shown job: cursor, state,
 -- queue, id, priority, entry ('' = at rest), delivery count, worker, end of its lease, s, reason, died at, j,
--- counters since it was taken back, error, history.
+-- counters since it was taken back, error, history, what was noted since it was handed out (1 soft, 2 hard cancel).
 local now, shown = clock(), {}
 local keys_only = false
 
@@ -27,13 +27,14 @@ local function show_entry(cursor, name, q, p, entry, count, consumer, j, s)
     local id, state, worker, alive = identity(j, p .. '-' .. entry), 0, '', 0
     local err, history = trace(q, id)
     if consumer:sub(1, 1) == 'w' then
-        alive = tonumber(call('ZSCORE', G .. ':alive', consumer:sub(2)) or 0)
+        alive = tonumber(call('ZSCORE', q .. ':workers', consumer:sub(2)) or 0)
         if alive > now then
             state, worker = 2, consumer:sub(2)
         end
     end
     shown[#shown + 1] = {cursor, state, name, id, p, entry, count, worker, alive, s, 0, 0, text(j),
-        call('HGET', q .. ':taken', p .. ':' .. entry) or '', err, history}
+        call('HGET', q .. ':taken', p .. ':' .. entry) or '', err, history,
+        call('HGET', q .. ':cancel', p .. ':' .. entry) or ''}
 end
 
 local function show_rest(cursor, name, q, id, r)
@@ -43,11 +44,10 @@ local function show_rest(cursor, name, q, id, r)
     if state == 1 and available <= now then
         state = 0
     end
-    shown[#shown + 1] = {cursor, state, name, id, p, '', 0, '', 0, s, reason, at, text(j), '', err, history}
+    shown[#shown + 1] = {cursor, state, name, id, p, '', 0, '', 0, s, reason, at, text(j), '', err, history, ''}
 end
 
-local function show_place(name, id, place)
-    local q = base(name)
+local function show_place(name, q, id, place)
     if place == 'r' then
         local r = call('HGET', q .. ':rest', id)
         if r then

@@ -1,20 +1,20 @@
 -- SPDX-License-Identifier: MIT
 --
--- What an expired worker held goes back to its place with a mark: what its record lists as running as a crash,
--- the rest as losses. ARGV: worker, at most so many, losses in a row that are a crash (0: none), start of the
+-- What an expired worker held in this queue goes back to its place with a mark: what its record lists as running as a
+-- crash, the rest as losses. ARGV: worker, at most so many, losses in a row that are a crash (0: none), start of the
 -- server, history entry of a crash ('' = none). Answers how many.
-local worker, limit, cap, lost = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[5]
-local key, consumer, now = G .. ':w:' .. worker, 'w' .. worker, clock()
-if call('ZSCORE', G .. ':alive', worker) == false or lease_end(worker, tonumber(ARGV[4])) > now then
+local q, worker, limit, cap, lost = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[5]
+local key, consumer, now = q .. ':w:' .. worker, 'w' .. worker, clock()
+if call('ZSCORE', q .. ':workers', worker) == false or lease_end(q, worker, tonumber(ARGV[4])) > now then
     return 0
 end
 local running, streams, handled, more = {}, {}, 0, false
 for one in (call('HGET', key, 'running') or ''):gmatch('%S+') do
     running[one] = true
 end
-begin_writes()
+begin_writes(q)
 
-local function judge(q, hash, p, entry, count)
+local function judge(p, entry, count)
     local stream, field = q .. ':p' .. p, p .. ':' .. entry
     local j, s = entry_at(stream, entry)
     handled = handled + 1
@@ -30,7 +30,7 @@ local function judge(q, hash, p, entry, count)
         local _, c, _, l = struct.unpack('<i8i8i8i8', s, 42)
         crashes, losses = c, l
     end
-    if running[hash .. ':' .. p .. ':' .. entry .. ':' .. count] or (cap > 0 and losses + 1 >= cap) then
+    if running[p .. ':' .. entry .. ':' .. count] or (cap > 0 and losses + 1 >= cap) then
         crashes, losses = crashes + 1, 0
         if lost ~= '' then
             add_history(q, (identity(j, p .. '-' .. entry)), lost)
@@ -42,36 +42,27 @@ local function judge(q, hash, p, entry, count)
     call('HSET', q .. ':taken', field, struct.pack('<i8i8', crashes, losses))
 end
 
-local record = call('HGETALL', key)
-for i = 1, #record, 2 do
-    if record[i]:sub(1, 2) == 'q:' then
-        local name, before = record[i]:sub(3), handled
-        local q = base(name)
-        for _, p in ipairs(priorities(q)) do
-            local stream = q .. ':p' .. p
-            local room = limit - handled
-            local pending = try('XPENDING', stream, GROUP, '-', '+', room + 1, consumer)
-            for k = 1, math.min(#pending, room) do
-                judge(q, record[i + 1], p, pending[k][1], pending[k][4])
-            end
-            more = more or #pending > room
-            if not pending.err then
-                streams[#streams + 1] = stream
-            end
-        end
-        if handled > before then
-            wake('q', name)
-        end
+for _, p in ipairs(priorities(q)) do
+    local stream = q .. ':p' .. p
+    local room = limit - handled
+    local pending = try('XPENDING', stream, GROUP, '-', '+', room + 1, consumer)
+    for k = 1, math.min(#pending, room) do
+        judge(p, pending[k][1], pending[k][4])
+    end
+    more = more or #pending > room
+    if not pending.err then
+        streams[#streams + 1] = stream
     end
 end
 if handled > 0 then
+    wake(q, 'q')
     call('HSET', key, 'taken', 1)
 end
 if not more then
     for i = 1, #streams do
         call('XGROUP', 'DELCONSUMER', streams[i], GROUP, consumer)
     end
-    call('ZREM', G .. ':alive', worker)
+    call('ZREM', q .. ':workers', worker)
     if call('HEXISTS', key, 'taken') == 1 then
         call('PEXPIRE', key, 3600000)
     else

@@ -52,6 +52,7 @@ typedef struct jobq_record {
     int32_t version;
     uint8_t priority, state, reason;
     bool taken_back; /* comes from an expired worker */
+    uint8_t cancel;  /* JOBQ_CANCEL_*: asked for since it was handed out (reserve, held, find) */
     /* find and lists only */
     jobq_slice reserved_by; /* worker id */
     jobq_slice error;       /* last error record */
@@ -68,7 +69,7 @@ JOBQ_API void *jobq_batch_alloc(jobq_batch *batch, size_t n); /* aligned, zeroed
 
 /* ---- push ------------------------------------------------------------------------------------ */
 
-typedef struct {
+typedef struct jobq_push {
     jobq_slice id, queue, name, header, body, unique;
     int32_t version;
     uint8_t priority;
@@ -80,6 +81,43 @@ typedef struct {
     int result; /* 0 stored, 1 held unique key (holder = its id), JOBQ_EEXISTS */
     char holder[129];
 } jobq_push;
+
+/* ---- cancelling and control (rules L1 to L3) ------------------------------------------------- */
+
+enum { JOBQ_CANCEL_NONE, JOBQ_CANCEL_SOFT, JOBQ_CANCEL_HARD };
+
+/* A job is to end: one that waits becomes dead with that reason, of one that is held the wish is
+ * noted (a hard one is never softened) until the hand-out has been settled as done or dead. */
+typedef struct {
+    jobq_slice id;
+    bool hard;
+    uint8_t reason;
+    jobq_slice history;             /* entry of the death, absent = none */
+    const struct jobq_push *follow; /* see jobq_settlement */
+    /* answer: JOBQ_EEXISTS it is held, noted; 0 dead now; JOBQ_ENOTFOUND neither waits nor runs */
+    int result;
+} jobq_cancelling;
+
+enum { JOBQ_CONTROL_READ, JOBQ_CONTROL_PAUSE, JOBQ_CONTROL_RESUME, JOBQ_CONTROL_RESTART };
+
+typedef struct jobq_pause {
+    struct jobq_pause *next;
+    jobq_slice queue; /* absent = all */
+    int64_t until_ms; /* store clock, 0 = until resumed */
+} jobq_pause;
+
+/* What workers are asked to do. Whatever is done, the answers say how it stands after it. */
+typedef struct {
+    int what;         /* JOBQ_CONTROL_* */
+    jobq_slice queue; /* PAUSE, RESUME: absent = all, which is a pause of its own */
+    int64_t ttl_ms;   /* PAUSE: 0 = until resumed */
+    jobq_batch *out;
+    /* answers */
+    jobq_pause *pauses; /* those that have not run out, in the batch's arena */
+    int64_t generation; /* grows with every RESTART, 0 = never */
+    int64_t control;    /* see jobq_exchange */
+    int64_t now_ms;
+} jobq_control;
 
 /* ---- exchange -------------------------------------------------------------------------------- */
 
@@ -97,6 +135,9 @@ typedef struct {
     jobq_counters counters; /* BACK, DEAD: the new values (deliveries is ignored) */
     jobq_slice error;       /* replaces the last error; absent = keep what is there */
     jobq_slice history;     /* appended, the last 10 are kept; absent = none */
+    /* A job that is stored in the same step when the settlement holds (not when the lease is lost);
+     * NULL = none. One whose id exists already is not stored again. */
+    const struct jobq_push *follow;
     uint8_t op, reason;
     /* answer: 0, JOBQ_ELEASE (nothing changed), JOBQ_EINVAL (the store refused a value) */
     int result;
@@ -117,6 +158,7 @@ typedef struct {
     /* answers */
     int64_t now_ms;      /* store clock */
     int64_t next_due_ms; /* store clock: when maintain has something to do, 0 = nothing known */
+    int64_t control;     /* changes with every change of control and with every noted cancel */
     bool settled;        /* when the call fails: were the settlements made durable before? */
     /* when it is known: nothing ready was left behind those reserved (spares the caller one more
      * look) */
@@ -141,7 +183,8 @@ typedef struct {
     int64_t pid, processes;
     /* answers */
     int64_t now_ms;
-    int64_t held; /* hand-outs the store holds for this worker */
+    int64_t held;    /* hand-outs the store holds for this worker */
+    int64_t control; /* as in jobq_exchange */
 } jobq_renewal;
 
 typedef struct jobq_worker_record {
@@ -156,15 +199,17 @@ JOBQ_API jobq_worker_record *jobq_batch_add_worker(jobq_batch *batch);
 enum {
     JOBQ_WAIT_TIMEOUT = 0,
     JOBQ_WAIT_JOBS = 1 /* look: something may be ready or due */,
-    JOBQ_WAIT_WOKEN = 2 /* wake_fd is readable */
+    JOBQ_WAIT_WOKEN = 2,  /* wake_fd is readable */
+    JOBQ_WAIT_CONTROL = 3 /* the control value may no longer be `control` of the wait */
 };
 
 typedef struct {
     const jobq_slice *queues;
     size_t queue_count;
-    int64_t timeout_ms; /* -1 = no limit */
-    int64_t poll_ms;    /* longest wait between looks where the store cannot wake us */
-    int wake_fd;        /* -1 = none; the driver polls it and does not read it */
+    int64_t timeout_ms;     /* -1 = no limit */
+    int64_t poll_ms;        /* longest wait between looks where the store cannot wake us */
+    int wake_fd;            /* -1 = none; the driver polls it and does not read it */
+    const int64_t *control; /* the value the caller knows: another one ends the wait; NULL = none */
 } jobq_wait;
 
 typedef struct {
@@ -211,6 +256,15 @@ typedef struct {
     /* answers: 0, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique key is held) */
     int *results;
 } jobq_mending;
+
+/* Removes waiting jobs of a queue (ready and delayed, not what is held), oldest first. */
+typedef struct {
+    jobq_slice queue;
+    size_t limit;
+    /* answers */
+    size_t cleared;
+    bool more;
+} jobq_clearing;
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -290,6 +344,9 @@ typedef struct jobq_driver {
     int (*counts)(void *store, jobq_slice queue, jobq_counts *counts_out);
     int (*queues)(void *store, jobq_batch *out); /* records with `queue` alone, sorted by name */
     int (*mend)(void *store, jobq_mending *m);   /* an error: nothing was changed */
+    int (*control)(void *store, jobq_control *c);
+    int (*cancel)(void *store, jobq_cancelling *c);
+    int (*clear)(void *store, jobq_clearing *c);
     int (*now)(void *store, int64_t *now_ms_out);
 } jobq_driver;
 

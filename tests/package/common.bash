@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# What the scripts of this folder share: $root is the tree, $folder a folder that goes when the script ends.
+# shellcheck shell=bash disable=SC2034 # read by who sources this
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# check NAME COMMAND...: one TAP line, with what it said when it fails
+check() {
+    local name=$1
+    shift
+    if "$@" >"$folder/said" 2>&1; then echo "ok - $name"; else
+        echo "not ok - $name"
+        tail -n 30 "$folder/said" | sed 's/^/# /'
+    fi
+}
