@@ -409,6 +409,7 @@ static void test_k2_redis_loading(void **state)
         "EVAL \"for i = 1, 600 do redis.call('SET', 'foreign:' .. i, ('x'):rep(64)) end\" 0");
     store_admin(slow, STORE_REDIS, "SAVE");
     server_kill(slow);
+    jobq__store_disconnect(store); /* what breaks on the old connection is unknown, not refused */
     pid = restart_aside(slow);
     while ((rc = push(store, "b", "q")) < 0 && jobq__clock_mono_ms() < deadline_ms) {
         check_retryable(rc);
