@@ -148,6 +148,7 @@ redis | redis://:${secret}x@$address | 2 | redis"
         expect 'doctor: a clock off by seconds is a note' 0 out 'note     clock' out "ms behind this host's"
         "$source_folder/tools/server" clock "$folder/redis" 0
         comes_and_goes "redis://:$secret@$address"
+        "$source_folder/tools/server" remove "$folder/redis" # before the folder goes, by which it is known
     else
         skip 'a redis with a password' "it did not start: ${dsn//$'\n'/ }"
     fi
