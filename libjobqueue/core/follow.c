@@ -78,16 +78,19 @@ static jobq_slice make_header(jobq__arena *arena, jobq_slice from)
     return made;
 }
 
+jobq_slice jobq__follow_hide(char *out, jobq_slice queue)
+{
+    out[0] = JOBQ__FOLLOW_MARK;
+    if (queue.n)
+        memcpy(out + 1, queue.p, queue.n);
+    return jobq__slice(out, queue.n + 1);
+}
+
 static jobq_slice make_queue(jobq__arena *arena, jobq_slice queue)
 {
     char *p = jobq__arena_alloc(arena, queue.n + 1);
 
-    if (!p)
-        return (jobq_slice){0};
-    p[0] = JOBQ__FOLLOW_MARK;
-    if (queue.n)
-        memcpy(p + 1, queue.p, queue.n);
-    return jobq__slice(p, queue.n + 1);
+    return p ? jobq__follow_hide(p, queue) : (jobq_slice){0};
 }
 
 const jobq_push *jobq__follow_make(jobq__arena *arena, const jobq__death *death)

@@ -31,6 +31,8 @@ const jobq_push *jobq__follow_settle(jobq__arena *arena, jobq__death *death, job
 /* id, reason, time, class and message back from a hook's body, in the arena; the rest is left
  * alone. False: unreadable. */
 bool jobq__follow_read(jobq_slice body, jobq__arena *arena, jobq__death *out);
+/* The hidden queue beside that one, written to `out` (queue.n + 1 bytes). */
+jobq_slice jobq__follow_hide(char *out, jobq_slice queue);
 /* The dead job's queue: without the mark. */
 jobq_slice jobq__follow_queue(jobq_slice hidden);
 

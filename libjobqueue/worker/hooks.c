@@ -31,9 +31,7 @@ static bool set_hidden(jobq_slice *hidden, jobq_slice queue)
 
     if (!p)
         return false;
-    p[0] = JOBQ__FOLLOW_MARK;
-    memcpy(p + 1, queue.p, queue.n);
-    *hidden = jobq__slice(p, queue.n + 1);
+    *hidden = jobq__follow_hide(p, queue);
     return true;
 }
 
