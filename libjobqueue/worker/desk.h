@@ -120,13 +120,16 @@ typedef struct jobq__desk {
     jobq__words *words;
     jobq__observer *observer;
     const jobq__settings *settings;
-    jobq_slice id;         /* the worker's */
-    jobq_slice *queues;    /* all; reserved from are those of `control` */
-    jobq_slice *hidden;    /* for each of them the queue of its failed hooks */
-    jobq_slice *watched;   /* room for both */
-    bool asked_hooks;      /* since the start, at least once */
-    int64_t hooks;         /* tickets of failed hooks, whatever their phase */
-    int64_t hooks_late_ms; /* until then one that was put back is waited for */
+    jobq_slice id;       /* the worker's */
+    jobq_slice *queues;  /* all; reserved from are those of `control` */
+    jobq_slice *hidden;  /* for each of them the queue of its failed hooks */
+    jobq_slice *watched; /* room for both */
+    bool asked_hooks;    /* since the start, at least once */
+    int64_t hooks;       /* tickets of failed hooks, whatever their phase */
+    /* failed hooks that were put back: is any still to come; by when the last one is due; when to
+     * look again before that or after it; until when what is due may be one of them. 0 = not */
+    bool hooks_away;
+    int64_t hooks_until_ms, hooks_again_ms, hooks_late_ms;
     jobq__control control;
     jobq__ticket *tickets;
     size_t ticket_count;
@@ -220,8 +223,9 @@ bool jobq__hooks_are_run(const jobq__desk *desk, const jobq__handout *handout);
 const jobq_push *jobq__hooks_follow(jobq__desk *desk, const jobq__ticket *ticket,
                                     const jobq__fault *fault);
 void jobq__hooks_died(jobq__desk *desk, const jobq__ticket *ticket); /* stored: it owes a hook */
-/* Hidden queues were asked; due: something there is or may be, once it is promoted. */
-void jobq__hooks_looked(jobq__desk *desk, size_t got, size_t want, bool due);
+void jobq__hooks_take_over(jobq__desk *desk); /* from a dispatcher that died */
+/* Hidden queues were asked. */
+void jobq__hooks_looked(jobq__desk *desk, const jobq_exchange *x, size_t got);
 void jobq__hooks_situation(jobq__desk *desk); /* what the loop knows of them */
 /* A hook's end, judged: it never becomes a dead job itself. */
 void jobq__hooks_judged(jobq__ticket *ticket);

@@ -173,7 +173,8 @@ static void prepare(jobq__desk *desk, jobq_exchange *x, int64_t want, int64_t wa
     x->want = (size_t)want < most ? (size_t)want : most;
     x->want_taken_back = want_taken_back > 0 ? (size_t)want_taken_back : 0;
     x->want_bytes = WANT_BYTES;
-    x->ask_passed_by = desk->s.stop_when_empty || desk->s.stop_when_empty_for_ms > 0;
+    x->ask_passed_by = desk->s.stop_when_empty || desk->s.stop_when_empty_for_ms > 0 ||
+                       (desk->s.hooked && desk->s.hooks_owed);
 }
 
 static int run_exchange(jobq__desk *desk, jobq_exchange *x)
@@ -220,7 +221,7 @@ int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back)
     back = answer_all(desk, x.settle_count);
     got = accept_all(desk, parcel);
     if (x.want > 0 && desk->s.hooked) {
-        jobq__hooks_looked(desk, got, x.want, x.next_due_ms && x.next_due_ms <= x.now_ms);
+        jobq__hooks_looked(desk, &x, got);
     } else if (x.want > 0) {
         /* a wait that ended for nothing of these, and the first look of all */
         desk->s.hooks_look |= got == 0 && (desk->s.woken || !desk->asked_hooks);
@@ -241,6 +242,7 @@ void jobq__desk_lose(jobq__desk *desk, jobq__ticket *ticket)
     jobq__seat *seat = desk->seats ? &desk->seats[ticket->handout->slot] : NULL;
 
     ticket->lost = true;
+    desk->s.hooks_look |= ticket->handout->hook; /* nobody has it, maybe */
     if (ticket->phase == JOBQ__TICKET_HELD) {
         jobq__desk_drop(desk, ticket);
     } else if (ticket->phase == JOBQ__TICKET_OUT && seat) {
@@ -356,8 +358,10 @@ void jobq__desk_maintain(jobq__desk *desk)
         return;
     }
     jobq__desk_set_clock(desk, m.now_ms);
-    if (m.handled > 0)
+    if (m.handled > 0) {
         desk->s.woken = true;
+        desk->s.hooks_look |= desk->hooks_away; /* one of them may be back */
+    }
     desk->maintain_not_before_ms = m.handled > 0 ? 0 : desk->now_ms + MAINTAIN_AGAIN_MS;
     set_due(desk, m.more ? m.now_ms : m.next_due_ms);
 }

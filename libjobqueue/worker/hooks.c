@@ -18,8 +18,8 @@ enum {
     TRIES = 3,
     FIRST_MS = 1000,
     SECOND_MS = 2000,
-    LATE_MS = 500, /* for its promotion */
-    VERY_LATE_MS = 5000,
+    LATE_MS = 500,       /* for its promotion */
+    VERY_LATE_MS = 5000, /* what is due by then and was not seen is something else */
     AGAIN_MS = 200
 };
 
@@ -102,9 +102,15 @@ const jobq_push *jobq__hooks_follow(jobq__desk *desk, const jobq__ticket *ticket
     return jobq__follow_make(&desk->arena, &death);
 }
 
+/* Did the store do what the settlement asked for, or may it have? */
+static bool may_hold(const jobq__ticket *ticket)
+{
+    return ticket->status == 0 || ticket->status == JOBQ_EUNKNOWN;
+}
+
 void jobq__hooks_died(jobq__desk *desk, const jobq__ticket *ticket)
 {
-    if (ticket->status == 0 && owes(desk, ticket))
+    if (may_hold(ticket) && owes(desk, ticket))
         desk->s.hooks_look = desk->s.hooks_owed = true;
 }
 
@@ -133,12 +139,66 @@ bool jobq__hooks_are_run(const jobq__desk *desk, const jobq__handout *handout)
     return !handout->hook || desk->worker->runs_hooks;
 }
 
-void jobq__hooks_looked(jobq__desk *desk, size_t got, size_t want, bool due)
+/* ---- looking for them ------------------------------------------------------------------------ */
+
+/* Several may be away at once, each with a time of its own: it is the last one that counts. Those
+ * that come sooner are found when the store promotes them. */
+static void expect(jobq__desk *desk, int64_t delay_ms)
 {
+    const int64_t at_ms = desk->now_ms + delay_ms + LATE_MS;
+
+    if (at_ms > desk->hooks_until_ms)
+        desk->hooks_until_ms = at_ms;
+    desk->hooks_late_ms = 0;
+    desk->hooks_away = true;
+}
+
+/* Nobody remembers what the dispatcher before this one waited for. */
+void jobq__hooks_take_over(jobq__desk *desk)
+{
+    desk->s.hooks_look = desk->s.hooks_owed = true;
+    expect(desk, SECOND_MS);
+}
+
+/* Their time is over and the store had none: still to be promoted, or through. */
+static void miss(jobq__desk *desk, bool due)
+{
+    if (due && desk->hooks_late_ms == 0)
+        desk->hooks_late_ms = desk->now_ms + VERY_LATE_MS;
+    if (due && desk->now_ms < desk->hooks_late_ms)
+        desk->hooks_again_ms = desk->now_ms + AGAIN_MS;
+    else
+        desk->hooks_away = false;
+}
+
+void jobq__hooks_looked(jobq__desk *desk, const jobq_exchange *x, size_t got)
+{
+    const bool due = x->next_due_ms && x->next_due_ms <= x->now_ms;
+
     desk->asked_hooks = true;
-    desk->s.hooks_look = got >= want; /* more may be there */
-    if (got == 0 && due && desk->now_ms < desk->hooks_late_ms)
-        desk->s.hooks_at_ms = desk->now_ms + AGAIN_MS;
+    desk->s.hooks_look = got >= x->want; /* more may be there */
+    if (x->passed_by)
+        desk->hooks_again_ms = desk->now_ms + AGAIN_MS;
+    else if (desk->hooks_away && desk->hooks_until_ms == 0)
+        miss(desk, due);
+}
+
+static bool will_owe(jobq__desk *desk, jobq__ticket *ticket)
+{
+    if (ticket->handout->hook || ticket->ending == JOBQ_ENDED_DONE || is_parked(ticket))
+        return false;
+    jobq__handout_judge(desk, ticket);
+    return owes(desk, ticket);
+}
+
+/* One that is counted already, while its child is still to go. */
+static bool is_known_to_come(jobq__desk *desk)
+{
+    for (size_t i = 0; desk->ran > 0 && i < desk->seat_count; i++)
+        for (jobq__ticket *ticket = desk->seats[i].out.first; ticket; ticket = ticket->next)
+            if (ticket->known && will_owe(desk, ticket))
+                return true;
+    return false;
 }
 
 /* Is there an ended job, not yet settled, that will owe one? Asked where a limit waits for it. */
@@ -148,14 +208,19 @@ static bool is_coming(jobq__desk *desk)
 
     if ((!s->once && !s->max_jobs) || s->reserve_failures > 0)
         return false;
-    for (jobq__ticket *ticket = desk->ended.first; ticket; ticket = ticket->next) {
-        if (ticket->handout->hook || ticket->ending == JOBQ_ENDED_DONE || is_parked(ticket))
-            continue;
-        jobq__handout_judge(desk, ticket);
-        if (owes(desk, ticket))
+    for (jobq__ticket *ticket = desk->ended.first; ticket; ticket = ticket->next)
+        if (will_owe(desk, ticket))
             return true;
-    }
-    return false;
+    return is_known_to_come(desk);
+}
+
+static bool has_come(const jobq__desk *desk, int64_t *at_ms)
+{
+    const bool come = *at_ms && desk->now_ms >= *at_ms;
+
+    if (come)
+        *at_ms = 0;
+    return come;
 }
 
 /* When nothing more is to be looked for, those of our own deaths are through or with others. */
@@ -164,10 +229,11 @@ void jobq__hooks_situation(jobq__desk *desk)
     jobq__situation *s = &desk->s;
 
     s->hooks_coming = is_coming(desk);
-    if (s->hooks_at_ms && s->now_ms >= s->hooks_at_ms) {
+    if (has_come(desk, &desk->hooks_again_ms))
         s->hooks_look = true;
-        s->hooks_at_ms = 0;
-    }
+    if (has_come(desk, &desk->hooks_until_ms))
+        s->hooks_look = true;
+    s->hooks_at_ms = desk->hooks_again_ms ? desk->hooks_again_ms : desk->hooks_until_ms;
     if (!s->hooks_look && desk->hooks == 0 && s->hooks_at_ms == 0)
         s->hooks_owed = false;
 }
@@ -232,27 +298,20 @@ static void say_retried(jobq__desk *desk, const jobq__ticket *ticket)
 
 static void note_back(jobq__desk *desk, const jobq__ticket *ticket)
 {
-    jobq__situation *s = &desk->s;
-    const int64_t at_ms = desk->now_ms + ticket->verdict.delay_ms + LATE_MS;
-
     if (is_parked(ticket)) /* nothing to wait for */
         return;
-    if (s->hooks_at_ms == 0 || at_ms > s->hooks_at_ms)
-        s->hooks_at_ms = at_ms;
-    desk->hooks_late_ms = at_ms + VERY_LATE_MS;
-    if (ticket->ending != JOBQ_ENDED_RELEASED)
+    expect(desk, ticket->verdict.delay_ms);
+    if (ticket->status == 0 && ticket->ending != JOBQ_ENDED_RELEASED)
         say_retried(desk, ticket);
 }
 
-/* A refused token: somebody else has it. */
+/* A refused token: somebody else has it, or it lies there for anybody. */
 void jobq__hooks_answered(jobq__desk *desk, const jobq__ticket *ticket)
 {
-    if (ticket->status != 0)
-        return;
-    if (ticket->verdict.op == JOBQ_OP_GIVE_BACK)
+    if (!may_hold(ticket) || ticket->verdict.op == JOBQ_OP_GIVE_BACK)
         desk->s.hooks_look = true;
     else if (ticket->verdict.op == JOBQ_OP_BACK)
         note_back(desk, ticket);
-    else if (ticket->verdict.reason != JOBQ__REASON_NONE)
+    else if (ticket->status == 0 && ticket->verdict.reason != JOBQ__REASON_NONE)
         say_given_up(desk, ticket);
 }

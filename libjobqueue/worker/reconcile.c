@@ -45,7 +45,7 @@ static int give_back_strangers(jobq__desk *desk)
     rc = jobq__store_exchange(desk->store, &x);
     if (rc < 0)
         return jobq__desk_fail(desk, rc);
-    desk->s.woken = true;
+    desk->s.woken = desk->s.hooks_look = true;
     jobq__desk_count(desk, JOBQ__COUNT_GIVEN_BACK, (int64_t)x.settle_count);
     return x.settle_count == desk->settle_max;
 }

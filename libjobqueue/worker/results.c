@@ -329,5 +329,6 @@ void jobq__results_take_over(jobq__desk *desk)
     for (size_t i = 0; i < desk->seat_count; i++)
         jobq__give_clear_strays(desk, &desk->seats[i]);
     jobq__give_return_held(desk, 0);
+    jobq__hooks_take_over(desk);
     desk->ask_held = true;
 }

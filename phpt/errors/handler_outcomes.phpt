@@ -19,7 +19,7 @@ function endless() { array_map('endless', [1]); } // overflows the C stack
 class Thrower { public function __construct() { throw new LogicException('built'); } public function handle() {} }
 
 $queue = new Queue($dsn);
-$worker = new Worker($queue, processes: 1, dontRetry: ['InvalidArgumentException'], timeout: 20);
+$worker = new Worker($queue, processes: 1, dontRetry: ['InvalidArgumentException'], timeout: 20, backoff: 600);
 $handlers = [
     'done' => fn () => 'anything',
     'throws' => fn () => throw new RuntimeException("no\nnetwork", 5, new LogicException('inner')),
@@ -40,12 +40,12 @@ $handlers = [
     'builds' => 'Thrower',
     'fork' => function (Job $job) use ($dsn) { $pid = pcntl_fork(); if (!$pid) { note($dsn, 'forked'); exit(0); } pcntl_waitpid($pid, $status); },
     'fork and return' => function (Job $job) { if ($pid = pcntl_fork()) { pcntl_waitpid($pid, $status); } },
-    'release' => fn (Job $job) => $job->release(30),
-    'release then throw' => function (Job $job) { $job->release(30); throw new Exception('after'); },
+    'release' => fn (Job $job) => $job->release(600),
+    'release then throw' => function (Job $job) { $job->release(600); throw new Exception('after'); },
     'fail' => fn (Job $job) => $job->fail('by hand'),
     'delete' => fn (Job $job) => $job->delete(),
     'delete then exit' => function (Job $job) { $job->delete(); exit(1); },
-    'twice' => function (Job $job) { $job->release(30); $job->fail('x'); },
+    'twice' => function (Job $job) { $job->release(600); $job->fail('x'); },
 ];
 foreach (['posix' => 'kill', 'pcntl' => 'fork', 'pcntl ' => 'fork and return'] as $extension => $name) {
     if (!extension_loaded(trim($extension))) {
@@ -112,8 +112,8 @@ fail               dead failed_by_handler failed failures=%d crashes=0 releases=
 delete             gone | 
 delete then exit   gone | 
 twice              delayed - released failures=0 crashes=0 releases=1 | 
-missing            delayed - %s failures=0 crashes=0 releases=0 | %S
-version            delayed - %s failures=0 crashes=0 releases=0 | %S
+missing            %r(delayed|ready)%r - %s failures=0 crashes=0 releases=0 | %S
+version            %r(delayed|ready)%r - %s failures=0 crashes=0 releases=0 | %S
 bool(true)
 bool(true)
 bool(true)

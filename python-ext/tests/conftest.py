@@ -38,6 +38,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if _terminal and (over or report.failed):
         word = "not ok" if report.failed else "ok"
         _terminal[0].write_line(f"\n{word} - {report.nodeid}{' # SKIP' if report.skipped else ''}")
+        for line in report.longreprtext.splitlines()[-40:] if report.failed else ():
+            _terminal[0].write_line(f"# {line}")
 
 
 @pytest.fixture

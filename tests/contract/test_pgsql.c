@@ -823,7 +823,7 @@ static void test_k2_given_up_call(void **state)
 
     (void)state;
     push_job("a", "q");
-    snprintf(text, sizeof(text), "%s?schema=%s&read_timeout=0.5", server_dsn(postgres), schema);
+    snprintf(text, sizeof(text), "%s?schema=%s&read_timeout=1", server_dsn(postgres), schema);
     hasty = contract_open(text);
     client = connect_client();
     for (int round = 0; round < 3; round++) {
@@ -919,10 +919,10 @@ static void test_silent_server(void **state)
     jobq_push item = job_item("b", "q");
     jobq__store *hasty;
     char text[500];
-    int64_t began;
+    int64_t began, now_ms;
 
     (void)state;
-    snprintf(text, sizeof(text), "%s?schema=%s&read_timeout=0.5&connect_timeout=0.5",
+    snprintf(text, sizeof(text), "%s?schema=%s&read_timeout=1&connect_timeout=1",
              server_dsn(postgres), schema);
     hasty = contract_open(text);
     assert_ok(jobq__store_push(hasty, &item, 1));
@@ -934,8 +934,9 @@ static void test_silent_server(void **state)
     assert_code(jobq__store_push(hasty, &item, 1), JOBQ_EUNKNOWN);
     assert_code(jobq__store_push(hasty, &item, 1), JOBQ_ECONNECT);
     assert_true(jobq_error_is_retryable(jobq_error_last()));
-    assert_true(jobq__clock_mono_ms() - began < 5000);
+    assert_true(jobq__clock_mono_ms() - began < 10000);
     server_thaw(postgres);
+    wait_until(jobq__store_now(hasty, &now_ms) == 0, 20);
     assert_ok(jobq__store_push(hasty, &item, 1));
     jobq__store_free(hasty);
 }

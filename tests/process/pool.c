@@ -543,6 +543,11 @@ static int run_hook(jobq_job *job, const jobq_info *dead)
         break;
     case POOL_HOOK_NAPS:
         return do_nap(job, 400);
+    case POOL_HOOK_RECOVERS:
+        if (jobq_job_get(job, JOBQ_JOB_FAILURES) > 0)
+            break;
+        pause_ms(300);
+        return do_fail(job, 0);
     default:
         break;
     }

@@ -93,7 +93,8 @@ enum {
     POOL_HOOK_HANGS,
     POOL_HOOK_IS_DEAF,
     POOL_HOOK_CLOSES,
-    POOL_HOOK_NAPS
+    POOL_HOOK_NAPS,
+    POOL_HOOK_RECOVERS /* naps and fails, and comes through at its second try */
 };
 const char *pool_push(pool *p, const char *name, int arg, const char *options);
 void pool_push_many(pool *p, const char *name, int arg, const char *options, int n);

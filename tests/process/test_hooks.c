@@ -230,6 +230,35 @@ static void test_hook_that_is_killed(void **state)
     assert_true(pool_said(p, "is given up after 3 tries: over its time limit of 0.2 s"));
 }
 
+/* Of several that were put back at different times each is waited for, not only the first to come. */
+static void check_each(pool *p, const char *options)
+{
+    enum { HOOKS = 5 };
+
+    for (int i = 0; i < HOOKS; i++)
+        pool_push(p, "fail", POOL_HOOK_RECOVERS, "tries=1");
+    assert_int_equal(pool_run(p, options), 0);
+    if (pool_ledger(p, "hooked ") != HOOKS)
+        pool_show(p);
+    assert_int_equal(pool_ledger(p, "hook "), 2 * HOOKS);
+    assert_int_equal(pool_ledger(p, "hooked "), HOOKS);
+}
+
+static void test_hooks_that_recover(void **state)
+{
+    check_each(*state, "processes=1 stop_when_empty=1");
+}
+
+static void test_hooks_that_recover_in_time(void **state)
+{
+    check_each(*state, "processes=1 stop_when_empty_for=0.1");
+}
+
+static void test_hooks_that_recover_after_the_last(void **state)
+{
+    check_each(*state, "processes=1 max_jobs=5");
+}
+
 /* Rule D7: a handler or hook that closes its child's descriptors does not disturb the next hook. */
 static void test_closed_descriptors(void **state)
 {
@@ -258,6 +287,16 @@ static void test_once(void **state)
     check_one(p, "attempts_exhausted", id);
     assert_true(pool_said(p, "Ran 1 jobs\n"));
     assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 1);
+}
+
+/* Rule D1: its death is stored when its process is gone, after it was counted. */
+static void test_once_with_a_failed_cleanup(void **state)
+{
+    pool *p = *state;
+    const char *id = pool_push(p, "soils", 0, "tries=1");
+
+    assert_int_equal(pool_run(p, "processes=1 once=1"), 0);
+    check_one(p, "attempts_exhausted", id);
 }
 
 static void test_max_jobs(void **state)
@@ -456,8 +495,12 @@ int main(void)
         STORE_TEST(test_hook_that_crashes),
         STORE_TEST(test_hook_over_its_limit),
         STORE_TEST(test_hook_that_is_killed),
+        STORE_TEST(test_hooks_that_recover),
+        STORE_TEST(test_hooks_that_recover_in_time),
+        STORE_TEST(test_hooks_that_recover_after_the_last),
         STORE_TEST(test_closed_descriptors),
         STORE_TEST(test_once),
+        STORE_TEST(test_once_with_a_failed_cleanup),
         STORE_TEST(test_max_jobs),
         STORE_TEST(test_many),
         STORE_TEST(test_stopped),

@@ -34,7 +34,7 @@ static void test_idle(void **state)
         start_ms = jobq__clock_mono_ms();
         pool_signal(&p, numbers[i]);
         assert_int_equal(pool_wait(&p, 20), 0);
-        assert_true(jobq__clock_mono_ms() - start_ms < 3000);
+        assert_true(jobq__clock_mono_ms() - start_ms < 8000);
         assert_true(pool_said(&p, "Stopping: asked to shut down"));
         assert_true(pool_is_all_gone(&p));
         pool_close(&p);
@@ -186,7 +186,7 @@ static void test_h2_every_child(void **state)
     pool_signal(p, SIGUSR2);
     paused_ms = jobq__clock_mono_ms();
     wait_until(pool_stat(p, JOBQ_STAT_READY) == 4 && pool_stat(p, JOBQ_STAT_RESERVED) == 3, 10);
-    assert_true(jobq__clock_mono_ms() - paused_ms < 3000);
+    assert_true(jobq__clock_mono_ms() - paused_ms < 4500);
     /* the dispatcher hears of it a moment later */
     wait_until((pool_signal(p, SIGUSR1), pool_said(p, ": paused by USR2, 3 jobs in children")), 10);
     pool_signal(p, SIGTERM);

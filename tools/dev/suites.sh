@@ -6,11 +6,13 @@ SUITES=(tools unit contract process console fuzz install package phpt python int
 
 # ---- running ---------------------------------------------------------------------------------------
 
-# check NAME COMMAND...: one TAP line for a command that fails with a non-zero status
+# check NAME COMMAND...: one TAP line for a command that fails with a non-zero status, and behind it what it said
 check() {
-    local name=$1
+    local name=$1 out status=0
     shift
-    if "$@" 2>&1 | sed 's/^/# /'; then echo "ok - $name"; else echo "not ok - $name"; fi
+    out=$("$@" 2>&1) || status=$?
+    if [ "$status" = 0 ]; then echo "ok - $name"; else echo "not ok - $name"; fi
+    [ -z "$out" ] || printf '%s\n' "$out" | sed 's/^/# /'
 }
 
 # programs LIST: the cmocka programs of a list, from the repository root; one that dies is a failure of its own
@@ -50,10 +52,18 @@ count() {
          END { print p + 0, f + 0, s + 0 }' "$1"
 }
 
+# Each failed line with what says why: the last lines since the result before it, and the "# " lines behind it.
 show_failure() {
-    grep -a '^not ok' "$1" | grep -v '# SKIP' | head -n 20 | sed 's/^/    /'
-    echo "    … the end of $1:"
-    tail -n 25 "$1" | sed 's/^/    | /'
+    awk '/^not ok/ && !/# SKIP/ && ++failed <= 20 {
+             print "    " $0
+             for (i = n > 20 ? n - 19 : 1; i <= n; i++) print "    | " before[i]
+             left = 60; n = 0; next
+         }
+         /^(not )?ok( |$)/ { left = n = 0; next }
+         /^# / && left > 0 { print "    | " substr($0, 3); left--; next }
+         !/^[. ]*$/ { before[++n] = substr($0, 1, 300) }
+         { left = 0 }' "$1"
+    echo "    … all of it: $1"
 }
 
 # run_suite NAME: adds to PASSED FAILED SKIPPED
@@ -193,7 +203,9 @@ run_phpt() {
         -d "extension=$(php_extension)" . >"$out" 2>&1 || status=$?
     phpt_to_tap <"$out"
     # 1 says that tests failed, and they say so themselves; without its summary the runner has not come to the end
-    [ "$status" -le 1 ] && grep -q '^Tests passed' "$out"
+    [ "$status" -le 1 ] && grep -q '^Tests passed' "$out" && return
+    tail -n 20 "$out"
+    return 1
 }
 
 # The framework comes from Packagist, once; without it there is nothing to run.
@@ -242,7 +254,7 @@ suite_readme() {
 # tap_script SCRIPT: it prints TAP itself; ending badly without a failed line is a failure of its own
 tap_script() {
     local out status=0
-    out=$(cd "$ROOT" && TEST_PHP_EXECUTABLE=$(command -v "$PHP") JOBQUEUE_EXTENSION=$(php_extension) JOBQUEUE_PYTHONPATH=$(python_path) timeout 300 "$1" 2>&1) || status=$?
+    out=$(cd "$ROOT" && TEST_PHP_EXECUTABLE=$(command -v "$PHP") JOBQUEUE_EXTENSION=$(php_extension) JOBQUEUE_PYTHONPATH=$(python_path) timeout 900 "$1" 2>&1) || status=$?
     echo "# script $1"
     printf '%s\n' "$out"
     [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $1 ended with status $status"
@@ -261,9 +273,16 @@ readme_runs_python() {
 # The lines may come in any order, among others.
 readme_said_all() { [ -s expected ] && ! grep -vFxf output expected; }
 
+# Results only, and of those that failed the difference: it stands before the line of its test, here it follows.
 phpt_to_tap() {
     sed -E -e 's/^.*\r//' -e 's/^(PASS|XFAIL) /ok - /' -e 's/^SKIP (.*)/ok - \1 # SKIP/' \
-        -e 's/^(FAIL|BORK|LEAK|XLEAK|WARN|FAIL&LEAK|WARN&FAIL) /not ok - /'
+        -e 's/^(FAIL|BORK|LEAK|XLEAK|WARN|FAIL&LEAK|WARN&FAIL) /not ok - /' |
+        awk '/^=+DIFF=+$/ { inside = 1; n = 0; next }
+             /^=+DONE=+$/ { inside = 0; next }
+             inside { if (n < 60) diff[++n] = $0; next }
+             /^(not )?ok/ { print }
+             /^not ok/ { for (i = 1; i <= n; i++) print "# " diff[i] }
+             /^(not )?ok/ { n = 0 }'
 }
 
 headers_alone() {
