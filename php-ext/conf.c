@@ -263,3 +263,24 @@ size_t php_jobq_camel(const char *snake, char *out, size_t size)
     out[n] = '\0';
     return n;
 }
+
+zend_string *php_jobq_snake(zend_string *camel)
+{
+    smart_str out = {0};
+    for (size_t i = 0; i < ZSTR_LEN(camel); i++) {
+        char c = ZSTR_VAL(camel)[i];
+        if (c >= 'A' && c <= 'Z') {
+            smart_str_appendc(&out, '_');
+            c = (char)(c + 32);
+        }
+        smart_str_appendc(&out, c);
+    }
+    return smart_str_extract(&out);
+}
+
+double php_jobq_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}

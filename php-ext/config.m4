@@ -43,8 +43,8 @@ AC_DEFUN([JOBQUEUE_DRIVER], [
 if test "$PHP_JOBQUEUE" != "no"; then
   AC_PATH_PROG([PKG_CONFIG], [pkg-config], [no])
   jobqueue_sources="jobqueue.c conf.c error.c value_write.c value_read.c callback.c events.c handler.c \
-    attempt.c failed.c run.c output.c fault.c folder.c lists.c reload.c \
-    classes/queue.c classes/push.c classes/push_many.c classes/dead.c classes/control.c classes/health.c classes/worker.c classes/next.c classes/job.c \
+    attempt.c failed.c run.c output.c fault.c folder.c result.c lists.c reload.c \
+    classes/queue.c classes/statement.c classes/push.c classes/push_many.c classes/dead.c classes/control.c classes/health.c classes/worker.c classes/next.c classes/job.c \
     classes/job_info.c classes/stats.c classes/event.c classes/console.c classes/numbers.c \
     classes/as_job.c classes/as_job_build.c classes/state.c classes/exceptions.c"
   jobqueue_cflags="-std=gnu11 -fvisibility=hidden -Wall -Wno-unused-parameter -Wno-maybe-uninitialized -DZEND_ENABLE_STATIC_TSRMLS_CACHE=1"

@@ -26,6 +26,10 @@ static const struct {
     {JOBQ_EPAYLOAD, &php_jobq_ce_payload, "path"},
     {JOBQ_ELIMIT, &php_jobq_ce_payload, "path"},
     {JOBQ_ENOTFOUND, &php_jobq_ce_not_found, NULL},
+    {JOBQ_EFULL, &php_jobq_ce_full, "queue"},
+    {JOBQ_EGUARD, &php_jobq_ce_guard, NULL},
+    {JOBQ_EDEAD, &php_jobq_ce_dead, "id"},
+    {JOBQ_EPENDING, &php_jobq_ce_wait, "id"},
 };
 
 static zend_class_entry *class_of(const jobq_error *err, const char **subject_out)
@@ -89,6 +93,10 @@ void php_jobq_error_make(zval *out, const jobq_error *err)
                                 : "payload";
         zend_update_property_string(ce, Z_OBJ_P(out), subject, strlen(subject), about);
     }
+    if (ce == php_jobq_ce_full) {
+        zend_update_property_long(ce, Z_OBJ_P(out), ZEND_STRL("capacity"),
+                                  (zend_long)jobq_error_native(err));
+    }
 }
 
 void php_jobq_throw(const jobq_error *err)
@@ -98,6 +106,26 @@ void php_jobq_throw(const jobq_error *err)
         return;
     }
     php_jobq_error_make(&exception, err);
+    zend_throw_exception_object(&exception);
+}
+
+void php_jobq_throw_wait(int rc, const char *id, const jobq_info *info)
+{
+    zval exception, value;
+    php_jobq_error_make(&exception, NULL);
+    if (rc == JOBQ_EDEAD && info) {
+        const char *reason = jobq_info_text(info, JOBQ_INFO_REASON, NULL);
+        zend_update_property_string(php_jobq_ce_dead, Z_OBJ(exception), ZEND_STRL("reason"),
+                                    reason ? reason : "");
+        php_jobq_job_info_make(&value, info);
+        zend_update_property(php_jobq_ce_dead, Z_OBJ(exception), ZEND_STRL("info"), &value);
+        zval_ptr_dtor(&value);
+    } else if (rc == JOBQ_ENOTFOUND) {
+        array_init(&value);
+        add_next_index_string(&value, id);
+        zend_update_property(php_jobq_ce_not_found, Z_OBJ(exception), ZEND_STRL("ids"), &value);
+        zval_ptr_dtor(&value);
+    }
     zend_throw_exception_object(&exception);
 }
 

@@ -194,6 +194,9 @@ zend_result php_jobq_handler_run(php_jobq_attempt *a)
     zval result;
     ZVAL_UNDEF(&result);
     zend_result rc = php_jobq_chain_run(a, 0, &a->payload, &result);
+    if (rc == SUCCESS && !EG(exception) && Z_TYPE(result) > IS_NULL) {
+        php_jobq_result_keep(a->job, &result);
+    }
     zval_ptr_dtor(&result);
     return rc;
 }

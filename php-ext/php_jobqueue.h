@@ -41,7 +41,8 @@ extern zend_class_entry *php_jobq_ce_queue, *php_jobq_ce_worker, *php_jobq_ce_ne
 extern zend_class_entry *php_jobq_ce_exception_interface, *php_jobq_ce_not_retryable,
     *php_jobq_ce_queue_exception, *php_jobq_ce_connection, *php_jobq_ce_outcome_unknown,
     *php_jobq_ce_duplicate, *php_jobq_ce_lease_lost, *php_jobq_ce_payload, *php_jobq_ce_not_found,
-    *php_jobq_ce_timeout, *php_jobq_ce_stop, *php_jobq_ce_retry_after;
+    *php_jobq_ce_timeout, *php_jobq_ce_stop, *php_jobq_ce_retry_after, *php_jobq_ce_full,
+    *php_jobq_ce_guard, *php_jobq_ce_dead, *php_jobq_ce_wait;
 
 void php_jobq_register_exceptions(void);
 void php_jobq_register_queue(void);
@@ -125,7 +126,9 @@ void php_jobq_job_info_make(zval *out, const jobq_info *info);
 void php_jobq_job_info_make_bare(zval *out, const jobq_info *info); /* without its payload */
 /* A dead job's last error as an exception, null when it has none. */
 void php_jobq_recorded_make(zval *out, const jobq_info *info);
-void php_jobq_stats_make(zval *out, const char *name, size_t n, const int64_t *values);
+/* minutes: NULL and 0 = none. */
+void php_jobq_stats_make(zval *out, const char *name, size_t n, const int64_t *values,
+                         const jobq_minute_stats *minutes, size_t minute_count);
 /* Borrows job and data (NULL: none). */
 void php_jobq_event_make(zval *out, const char *name, zval *job, const char *queue, size_t queue_n,
                          const char *connection, zval *data);
@@ -157,6 +160,8 @@ void php_jobq_throw_lease_lost(void);
 /* A usage error of one item among many: the pending exception, wrapped unless it is a
  * QueueException. */
 void php_jobq_error_take(zval *out);
+/* After jobq_queue_wait: JOBQ_EDEAD, JOBQ_EPENDING or another code as exception. */
+void php_jobq_throw_wait(int rc, const char *id, const jobq_info *info);
 /* Sets the error code of a QueueException. */
 void php_jobq_error_code(zend_object *exception, const char *word);
 
@@ -171,6 +176,8 @@ zend_result php_jobq_seconds(double seconds, const char *what, int64_t *ms_out);
 
 /* "retry_until" -> "retryUntil", as array keys are spelled here; the length. */
 size_t php_jobq_camel(const char *snake, char *out, size_t size);
+zend_string *php_jobq_snake(zend_string *camel); /* the way back */
+double php_jobq_now(void);                       /* monotonic, seconds */
 
 typedef struct {
     const char **names;
@@ -186,6 +193,10 @@ void php_jobq_names_free(php_jobq_names *names);
 /* Throws PayloadException with the path of what cannot be queued. */
 zend_result php_jobq_encode(jobq_writer *w, zval *value);
 zend_result php_jobq_encode_member(jobq_writer *w, zend_string *key, zval *value);
+/* What is kept of a job that is done (rule N7); nothing for one that is not kept. FAILURE: thrown. */
+zend_result php_jobq_result_set(jobq_job *job, zval *result);
+/* The same for what a handler returned: what cannot be kept is noted with the job. */
+void php_jobq_result_keep(jobq_job *job, zval *result);
 bool php_jobq_is_utf8(const char *p, size_t n);
 bool php_jobq_is_decimal(const char *p, size_t n);
 /* Microseconds since 1970; false for an object that is not initialised. */
@@ -242,11 +253,29 @@ php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, con
 php_jobq_outcome php_jobq_ask(zval *listeners, const char *name, const char *connection,
                               bool *vetoed_out, int *status_out);
 
+/* ---- statement.c ----------------------------------------------------------------------------- */
+
+typedef struct {
+    jobq_statement statement; /* its texts are the zval's */
+    jobq_param *params;
+} php_jobq_statement;
+/* [text, [parameter, ...]], the parameters may be left out; `what` is named in the error. FAILURE:
+ * thrown, nothing to free. */
+zend_result php_jobq_statement_read(const char *what, zval *value, php_jobq_statement *out);
+void php_jobq_statement_free(php_jobq_statement *statement);
+void php_jobq_statement_make(zval *out, const jobq_statement *statement);
+void php_jobq_param_make(zval *out, const jobq_param *param);
+/* The argument `placeholders`. FAILURE: thrown. */
+zend_result php_jobq_placeholders(zend_string *word, int *out);
+
 /* ---- push.c ---------------------------------------------------------------------------------- */
 
 /* Makes a message of a name and payload or of a job object. */
 zend_result php_jobq_message_fill(jobq_message *m, zval *job, zval *payload);
 zend_result php_jobq_message_context(jobq_message *m, HashTable *context);
+/* An option by its name, between begin and end of the extras: the library's, context or guard. */
+zend_result php_jobq_message_option(php_jobq_queue *queue, jobq_message *m, zend_string *name,
+                                    zval *value);
 /* Push options as PHP spells them gather in queue->extras between begin and end. */
 zend_result php_jobq_extras_begin(php_jobq_queue *queue);
 zend_result php_jobq_extras_end(php_jobq_queue *queue, jobq_message *m);

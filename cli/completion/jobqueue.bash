@@ -12,15 +12,15 @@ _jobqueue() {
     done
     case ${command#queue:} in
         work|listen)
-            options=' --exec= --queue= --reload --daemon --dsn= --json --quiet --no-color --help --tries= --timeout= --backoff= --max-crashes= --max-exceptions= --max-releases= --dont-retry= --fail-on-timeout --keep-done= --jitter= --processes= --timeout-grace= --lease= --sleep= --rest= --max-jobs= --max-time= --memory= --recycle-jobs= --recycle-time= --stop-when-empty --stop-when-empty-for= --once --drain= --max-reserve-failures= --unknown-for= --errors= --name= --force --prefetch= --output= --verbose --ready-file='
+            options=' --exec= --queue= --reload --daemon --dsn= --json --quiet --no-color --help --tries= --timeout= --backoff= --max-crashes= --max-exceptions= --max-releases= --dont-retry= --fail-on-timeout --keep-done= --dead-retention= --jitter= --processes= --timeout-grace= --lease= --sleep= --rest= --max-jobs= --max-time= --memory= --recycle-jobs= --recycle-time= --stop-when-empty --stop-when-empty-for= --once --drain= --max-reserve-failures= --unknown-for= --errors= --name= --force --prefetch= --output= --verbose --ready-file='
             values=' --errors=full --errors=class --output=auto --output=jobs --output=summary --output=json --output=quiet'
             ;;
         push)
-            options=' --context= --raw --dsn= --json --quiet --no-color --help --queue= --tries= --timeout= --backoff= --delay= --at= --priority= --id= --version= --unique= --retry-until= --expires= --on-expire='
+            options=' --context= --raw --guard= --guard-param= --dsn= --json --quiet --no-color --help --queue= --tries= --timeout= --backoff= --delay= --at= --priority= --id= --version= --unique= --unique-scope= --on-duplicate= --max-wait= --idempotent --idempotent-for= --track --retry-until= --expires= --on-expire='
             values=' --on-expire=dead --on-expire=drop'
             ;;
         stats|status)
-            options=' --watch --dsn= --json --quiet --no-color --help'
+            options=' --minutes= --watch --dsn= --json --quiet --no-color --help'
             values=''
             ;;
         jobs)
@@ -29,6 +29,10 @@ _jobqueue() {
             ;;
         show)
             options=' --raw --dsn= --json --quiet --no-color --help'
+            values=''
+            ;;
+        wait)
+            options=' --timeout= --dsn= --json --quiet --no-color --help'
             values=''
             ;;
         failed)
@@ -57,6 +61,10 @@ _jobqueue() {
             ;;
         clear)
             options=' --force --dsn= --json --quiet --no-color --help'
+            values=''
+            ;;
+        capacity)
+            options=' --dsn= --json --quiet --no-color --help'
             values=''
             ;;
         pause)
@@ -92,7 +100,7 @@ _jobqueue() {
             values=''
             ;;
         doctor)
-            options=' --dsn= --json --quiet --no-color --help'
+            options=' --audit --dsn= --json --quiet --no-color --help'
             values=''
             ;;
         config)
@@ -112,7 +120,7 @@ _jobqueue() {
             values=''
             ;;
     esac
-    commands='work queue:work push queue:push stats queue:stats jobs queue:jobs show queue:show failed queue:failed retry queue:retry forget queue:forget flush queue:flush prune queue:prune cancel queue:cancel clear queue:clear pause queue:pause resume queue:resume restart queue:restart workers queue:workers top queue:top monitor queue:monitor migrate queue:migrate ping queue:ping doctor queue:doctor config queue:config version queue:version help queue:help install status queue:continue queue:prune-failed queue:listen'
+    commands='work queue:work push queue:push stats queue:stats jobs queue:jobs show queue:show wait queue:wait failed queue:failed retry queue:retry forget queue:forget flush queue:flush prune queue:prune cancel queue:cancel clear queue:clear capacity queue:capacity pause queue:pause resume queue:resume restart queue:restart workers queue:workers top queue:top monitor queue:monitor migrate queue:migrate ping queue:ping doctor queue:doctor config queue:config version queue:version help queue:help install status queue:continue queue:prune-failed queue:listen'
     case $current in
         --*=*) COMPREPLY=($(compgen -W "$values" -- "$current")) ;;
         -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;

@@ -167,7 +167,7 @@ static int cancel_one(jobq__cli *cli, const char *id, cancel_sums *sums)
     const char *shown = jobq__cli_clean(cli, id, strlen(id));
     int rc = jobq_queue_cancel(cli->queue, id, strlen(id), cli->given.hard);
 
-    if (rc == JOBQ_ENOTFOUND || rc == JOBQ_EINVAL) { /* such an id no job can have */
+    if (rc == JOBQ_ENOTFOUND) {
         sums->unknown++;
         jobq__cli_error(cli, "no waiting or running job with id \"%s\"", shown);
         return 0;

@@ -9,6 +9,7 @@
 typedef struct {
     jobq__cli *cli;
     jobq__json json;
+    jobq__progress progress;
 } report;
 
 static const char *const grades[] = {"ok", "note", "problem"};
@@ -34,13 +35,37 @@ static void take_line(void *payload, const jobq_finding *f)
 
     if (!jobq__cli_speaks(cli))
         return;
+    jobq__progress_end(&r->progress);
     printf("%s%-8s%s %-11s %s", jobq__terminal_style(color, JOBQ__STYLE_RED), grades[f->grade],
            jobq__terminal_style(color, JOBQ__STYLE_OFF), f->check,
            jobq__cli_clean(cli, f->text, strlen(f->text)));
     if (f->advice)
-        printf(": %s", f->advice);
+        printf(": %s", jobq__cli_clean(cli, f->advice, strlen(f->advice)));
     putchar('\n');
     fflush(stdout); /* the next check may take long */
+}
+
+static int show_progress(void *payload, int64_t looked_at)
+{
+    report *r = payload;
+
+    jobq__progress_show(&r->progress, looked_at);
+    return 0;
+}
+
+/* What both looks found; an error when one of them could not be had. */
+static int look(report *r, bool json)
+{
+    void (*const take)(void *, const jobq_finding *) = json ? take_json : take_line;
+    int problems = jobq_queue_doctor(r->cli->queue, take, r);
+    int64_t strays;
+
+    if (problems < 0 || !r->cli->given.audit)
+        return problems;
+    jobq__progress_begin(&r->progress, r->cli, "jobs looked at:", 0);
+    strays = jobq_queue_audit(r->cli->queue, take, show_progress, r);
+    jobq__progress_end(&r->progress);
+    return strays < 0 ? (int)strays : problems + (strays > 0);
 }
 
 /* A store that cannot be used has the exit code that every command gives it. */
@@ -64,7 +89,7 @@ int jobq__cmd_doctor(jobq__cli *cli)
         jobq__json_open(&r.json, NULL, '{');
         jobq__json_open(&r.json, "findings", '[');
     }
-    problems = jobq_queue_doctor(cli->queue, json ? take_json : take_line, &r);
+    problems = look(&r, json);
     code = end_with(cli, problems);
     if (json) {
         jobq__json_close(&r.json, ']');

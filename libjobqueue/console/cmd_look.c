@@ -65,7 +65,7 @@ static void print_waiting(jobq__cli *cli, const jobq_list *list)
     } due[JOBQ_STATES] = {[JOBQ_READY] = {"READY SINCE", JOBQ_INFO_AVAILABLE_AT_MS},
                           [JOBQ_DELAYED] = {"DUE", JOBQ_INFO_AVAILABLE_AT_MS},
                           [JOBQ_RESERVED] = {"RESERVED UNTIL", JOBQ_INFO_RESERVED_UNTIL_MS},
-                          [JOBQ_DONE] = {"KEPT UNTIL", JOBQ_INFO_AVAILABLE_AT_MS},
+                          [JOBQ_DONE] = {"KEPT UNTIL", JOBQ_INFO_KEPT_UNTIL_MS},
                           [JOBQ_DEAD] = {"DIED", JOBQ_INFO_DIED_AT_MS}};
     jobq_state state = cli->given.state;
     bool reserved = state == JOBQ_RESERVED;

@@ -15,6 +15,7 @@ typedef struct {
 
 typedef struct {
     int64_t done, skipped, unknown;
+    int64_t over; /* of the skipped: their retention is over; known of single ids only */
 } mend_sums;
 
 bool jobq__filter_make(const jobq__given *g, jobq_filter *out)
@@ -94,6 +95,11 @@ static void judge_ids(jobq__cli *cli, const int *results, mend_sums *sums)
         } else if (results[i] == JOBQ_EEXISTS) {
             sums->skipped++;
             say_holder(cli, args->items[i]);
+        } else if (results[i] == JOBQ_ELIMIT) {
+            sums->skipped++;
+            sums->over++;
+            jobq__cli_error(cli, "job \"%s\" skipped: its retention (dead_retention) is over",
+                            args->items[i]);
         }
     }
 }
@@ -111,6 +117,15 @@ static int mend_ids(jobq__cli *cli, const mend_kind *kind, mend_sums *sums)
         return jobq__cli_fail(cli);
     judge_ids(cli, results, sums);
     return 0;
+}
+
+static const char *skipped_why(const jobq__cli *cli, const mend_sums *sums)
+{
+    if (!cli->given.args.count)
+        return "unique key held, or retention over";
+    return sums->over == 0               ? "unique key held"
+           : sums->over == sums->skipped ? "retention over"
+                                         : "unique key held, retention over";
 }
 
 /* "3 retried, 1 skipped (unique key held), 1 unknown" */
@@ -133,8 +148,8 @@ static void print_sums(jobq__cli *cli, const mend_kind *kind, const mend_sums *s
     }
     printf("%lld %s%s", (long long)sums->done, dry ? "would be " : "", kind->done_word);
     if (sums->skipped)
-        printf(", %lld %sskipped (unique key held)", (long long)sums->skipped,
-               dry ? "would be " : "");
+        printf(", %lld %sskipped (%s)", (long long)sums->skipped, dry ? "would be " : "",
+               skipped_why(cli, sums));
     if (sums->unknown)
         printf(", %lld unknown", (long long)sums->unknown);
     putchar('\n');

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "console/console.h"
+#include "console/guard.h"
+#include "core/settings.h"
 #include "util/error.h"
 
 static int add_contexts(jobq__cli *cli, jobq_message *m)
@@ -52,6 +54,9 @@ static int fill(jobq__cli *cli, jobq_message *m)
     if (jobq_message_set_name(m, args->items[0], strlen(args->items[0])) < 0 ||
         add_contexts(cli, m) < 0 || jobq_conf_merge(jobq_message_options(m), cli->conf) < 0)
         return -1;
+    if (cli->given.guard && jobq__guard_of_words(cli->given.guard, cli->given.guard_params.items,
+                                                 cli->given.guard_params.count, &cli->arena, m) < 0)
+        return -1;
     if (cli->given.raw)
         return read_body(m);
     if (args->count > 1)
@@ -60,7 +65,17 @@ static int fill(jobq__cli *cli, jobq_message *m)
     return 0;
 }
 
-static void answer(jobq__cli *cli, const jobq_message *m, bool stored)
+/* What there is to say of a job that was not simply stored. */
+static const char *note_of(const jobq__cli *cli, int result)
+{
+    if (result == 2)
+        return "it takes the place of what waits under the same unique key";
+    return jobq__conf_given(cli->conf, idempotent)
+               ? "not stored: a job with this id, or its unique key, is there already"
+               : "not stored: this job with the same unique key is waiting or running";
+}
+
+static void answer(jobq__cli *cli, const jobq_message *m, int result)
 {
     jobq__json j;
 
@@ -70,13 +85,14 @@ static void answer(jobq__cli *cli, const jobq_message *m, bool stored)
         jobq__json_begin(&j, stdout);
         jobq__json_open(&j, NULL, '{');
         jobq__json_string(&j, "id", jobq_message_id(m));
-        jobq__json_bool(&j, "stored", stored);
+        jobq__json_bool(&j, "stored", result != 1);
+        jobq__json_bool(&j, "replaced", result == 2);
         jobq__json_close(&j, '}');
         return;
     }
     puts(jobq_message_id(m));
-    if (!stored)
-        jobq__cli_note(cli, "not stored: this job with the same unique key is waiting or running");
+    if (result)
+        jobq__cli_note(cli, "%s", note_of(cli, result));
 }
 
 /* An answer that was lost: the id lets the caller find out. */
@@ -101,6 +117,8 @@ int jobq__cmd_push(jobq__cli *cli)
         return jobq__cli_usage(cli, "push needs NAME [JSON], - or --raw");
     if (cli->given.args.count == 0 || strcmp(cli->given.args.items[0], "-") == 0)
         return jobq__cmd_push_lines(cli);
+    if (cli->given.guard_params.count && !cli->given.guard)
+        return jobq__cli_usage(cli, "--guard-param without --guard");
     if (cli->given.raw && cli->given.args.count > 1)
         return jobq__cli_usage(
             cli, "push --raw reads the payload from standard input, it takes no \"%s\"",
@@ -117,7 +135,7 @@ int jobq__cmd_push(jobq__cli *cli)
     if (rc < 0)
         code = fail(cli, m);
     else
-        answer(cli, m, rc == 0);
+        answer(cli, m, rc);
     jobq_message_free(m);
     return code;
 }

@@ -16,6 +16,7 @@ typedef struct {
     const char *queue;
     int64_t values[JOBQ_STATS];
     int64_t paused_until_ms; /* 0: until it is resumed */
+    jobq__minutes minutes;   /* when they were asked for */
 } stats_row;
 
 static const struct {
@@ -37,9 +38,17 @@ static int collect_one(jobq__cli *cli, stats_row *row)
     row->paused_until_ms = 0;
     if (jobq_queue_stats(cli->queue, row->queue, n, row->values) < 0 ||
         (row->values[JOBQ_STAT_PAUSED] &&
-         jobq_queue_is_paused(cli->queue, row->queue, n, &row->paused_until_ms) < 0))
+         jobq_queue_is_paused(cli->queue, row->queue, n, &row->paused_until_ms) < 0) ||
+        (cli->given.minutes && jobq_queue_minutes(cli->queue, row->queue, n, cli->given.minutes,
+                                                  &row->minutes.list, &row->minutes.count) < 0))
         return jobq__cli_fail(cli);
     return 0;
+}
+
+static void free_minutes(const stats_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        jobq_minutes_free(rows[i].minutes.list);
 }
 
 /* Everything is asked for before the first byte is printed, so that a failure leaves no half
@@ -53,10 +62,12 @@ static stats_row *collect(jobq__cli *cli, const jobq__words_given *queues, int *
         return NULL;
     }
     for (size_t i = 0; i < queues->count; i++) {
-        rows[i].queue = queues->items[i];
+        rows[i] = (stats_row){.queue = queues->items[i]};
         *code_out = collect_one(cli, &rows[i]);
-        if (*code_out)
+        if (*code_out) {
+            free_minutes(rows, i + 1);
             return NULL;
+        }
     }
     return rows;
 }
@@ -83,6 +94,9 @@ static void print_json(const jobq__cli *cli, const stats_row *rows, size_t n)
             jobq__json_real(&j, "oldest_ready_age", (double)oldest / 1000);
         jobq__json_bool(&j, "paused", rows[i].values[JOBQ_STAT_PAUSED]);
         jobq__json_time(&j, "paused_until", rows[i].paused_until_ms);
+        jobq__json_limit(&j, "capacity", rows[i].values[JOBQ_STAT_CAPACITY]);
+        if (cli->given.minutes)
+            jobq__minutes_json(&j, &rows[i].minutes);
         jobq__json_close(&j, '}');
     }
     jobq__json_close(&j, ']');
@@ -99,21 +113,48 @@ static const char *paused_word(jobq__cli *cli, const stats_row *row)
     return jobq__cli_format(cli, "until %s", jobq__cli_time(cli, row->paused_until_ms));
 }
 
+/* A column of its own only where some queue has one. */
+static bool any_capacity(const stats_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].values[JOBQ_STAT_CAPACITY])
+            return true;
+    return false;
+}
+
 static void print_table(jobq__cli *cli, const stats_row *rows, size_t n)
 {
+    const bool limited = any_capacity(rows, n);
     jobq__table t;
 
-    jobq__table_begin(&t, cli, "QUEUE", ">READY", ">DELAYED", ">RESERVED", ">DEAD", ">BACKLOG",
-                      ">OLDEST", "PAUSED", (char *)NULL);
+    if (limited)
+        jobq__table_begin(&t, cli, "QUEUE", ">READY", ">DELAYED", ">RESERVED", ">DEAD", ">BACKLOG",
+                          ">CAPACITY", ">OLDEST", "PAUSED", (char *)NULL);
+    else
+        jobq__table_begin(&t, cli, "QUEUE", ">READY", ">DELAYED", ">RESERVED", ">DEAD", ">BACKLOG",
+                          ">OLDEST", "PAUSED", (char *)NULL);
     for (size_t i = 0; i < n; i++) {
         int64_t oldest = rows[i].values[JOBQ_STAT_OLDEST_READY_AGE_MS];
 
         jobq__table_add(&t, jobq__cli_clean(cli, rows[i].queue, strlen(rows[i].queue)));
         for (size_t k = 0; k < COLUMNS; k++)
             jobq__table_addf(&t, "%lld", (long long)rows[i].values[columns[k].field]);
+        if (limited)
+            jobq__table_add(&t, jobq__cli_limit(cli, rows[i].values[JOBQ_STAT_CAPACITY]));
         jobq__table_add(&t, oldest < 0 ? "-" : jobq__cli_span(cli, oldest));
         jobq__table_add(&t, paused_word(cli, &rows[i]));
     }
+    jobq__table_end(&t);
+}
+
+static void print_minutes(jobq__cli *cli, const stats_row *rows, size_t n)
+{
+    jobq__table t;
+
+    printf("\nin the last %lld minutes:\n", (long long)cli->given.minutes);
+    jobq__minutes_titles(cli, &t);
+    for (size_t i = 0; i < n; i++)
+        jobq__minutes_row(cli, &t, rows[i].queue, &rows[i].minutes);
     jobq__table_end(&t);
 }
 
@@ -130,19 +171,30 @@ static void print_head(jobq__cli *cli)
         printf("%s\n", jobq__cli_time(cli, now));
 }
 
+static void print_all(jobq__cli *cli, const stats_row *rows, size_t n)
+{
+    if (cli->given.watch_ms)
+        print_head(cli);
+    if (n)
+        print_table(cli, rows, n);
+    if (n && cli->given.minutes)
+        print_minutes(cli, rows, n);
+    if (n == 0)
+        jobq__cli_note(cli, "the store has no queues yet");
+}
+
 static int show(jobq__cli *cli, const jobq__words_given *queues)
 {
     int code = 0;
     const stats_row *rows = collect(cli, queues, &code);
 
-    if (rows && cli->given.json && !cli->given.quiet)
+    if (!rows)
+        return code;
+    if (cli->given.json && !cli->given.quiet)
         print_json(cli, rows, queues->count);
-    if (rows && jobq__cli_speaks(cli) && cli->given.watch_ms)
-        print_head(cli);
-    if (rows && jobq__cli_speaks(cli) && queues->count)
-        print_table(cli, rows, queues->count);
-    if (rows && jobq__cli_speaks(cli) && !queues->count)
-        jobq__cli_note(cli, "the store has no queues yet");
+    if (jobq__cli_speaks(cli))
+        print_all(cli, rows, queues->count);
+    free_minutes(rows, queues->count);
     return code;
 }
 

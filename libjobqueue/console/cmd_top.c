@@ -118,7 +118,7 @@ static bool draw_queues(top *t, const jobq__pauses *pauses, size_t lines)
     jobq__table table;
 
     jobq__table_begin(&table, t->cli, " ", "QUEUE", ">READY", ">DELAYED", ">RESERVED", ">DEAD",
-                      ">OLDEST", "PAUSED", (char *)NULL);
+                      ">CAPACITY", ">OLDEST", "PAUSED", (char *)NULL);
     for (size_t i = first; fine && i < t->count && i < first + lines; i++) {
         fine = jobq_queue_stats(t->cli->queue, t->names[i], strlen(t->names[i]), values) >= 0;
         if (!fine)
@@ -128,6 +128,7 @@ static bool draw_queues(top *t, const jobq__pauses *pauses, size_t lines)
         jobq__table_add(&table, jobq__cli_clean(t->cli, t->names[i], strlen(t->names[i])));
         for (size_t k = 0; k < sizeof(stats) / sizeof(stats[0]); k++)
             jobq__table_addf(&table, "%lld", (long long)values[stats[k]]);
+        jobq__table_add(&table, jobq__cli_limit(t->cli, values[JOBQ_STAT_CAPACITY]));
         jobq__table_add(&table, oldest < 0 ? "-" : jobq__cli_span(t->cli, oldest));
         jobq__table_add(&table, paused_word(pauses, t->names[i]));
     }
@@ -232,8 +233,8 @@ static void retry_dead(top *t, const char *queue)
     if (done < 0)
         say_error(t);
     else
-        say(t, "%s: %lld retried, %lld skipped (unique key held)", queue, (long long)done,
-            (long long)skipped);
+        say(t, "%s: %lld retried, %lld skipped (unique key held, or retention over)", queue,
+            (long long)done, (long long)skipped);
 }
 
 static void take_answer(top *t, char key)

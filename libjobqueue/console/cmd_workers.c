@@ -249,6 +249,7 @@ static void print_monitor_json(const jobq__cli *cli, const watched *list, size_t
         jobq__json_bool(&j, "over_max", list[i].full);
         jobq__json_bool(&j, "over_age", list[i].late);
         jobq__json_bool(&j, "paused", v[JOBQ_STAT_PAUSED]);
+        jobq__json_limit(&j, "capacity", v[JOBQ_STAT_CAPACITY]);
         jobq__json_close(&j, '}');
     }
     jobq__json_close(&j, ']');
@@ -274,6 +275,10 @@ static void print_watched(jobq__cli *cli, const watched *w)
     if (cli->given.max_age_ms >= 0)
         printf(" of at most %s: %s", jobq__cli_span(cli, cli->given.max_age_ms),
                w->late ? "OVER" : "ok");
+    if (v[JOBQ_STAT_CAPACITY])
+        printf("; %lld of a capacity of %lld",
+               (long long)(v[JOBQ_STAT_BACKLOG] + v[JOBQ_STAT_DEAD]),
+               (long long)v[JOBQ_STAT_CAPACITY]);
     printf("%s%s\n", v[JOBQ_STAT_PAUSED] ? "; paused" : "",
            jobq__terminal_style(color, JOBQ__STYLE_OFF));
 }

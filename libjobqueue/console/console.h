@@ -37,7 +37,11 @@ enum {
     JOBQ__ON_QUEUES = 8192, /* all, of queues */
     JOBQ__ON_TTL = 16384,
     JOBQ__ON_HARD = 32768,
-    JOBQ__ON_FORCE = 65536
+    JOBQ__ON_FORCE = 65536,
+    JOBQ__ON_GUARD = 131072,
+    JOBQ__ON_MINUTES = 262144,
+    JOBQ__ON_WAIT = 524288,
+    JOBQ__ON_AUDIT = 1048576
 };
 
 /* Of a store that is a file which is not there: made; taken for empty; refused. */
@@ -66,6 +70,8 @@ int jobq__cmd_push_lines(jobq__cli *cli);
 int jobq__cmd_stats(jobq__cli *cli);
 int jobq__cmd_jobs(jobq__cli *cli);
 int jobq__cmd_show(jobq__cli *cli);
+int jobq__cmd_wait(jobq__cli *cli);
+int jobq__cmd_capacity(jobq__cli *cli);
 int jobq__cmd_failed(jobq__cli *cli);
 int jobq__cmd_retry(jobq__cli *cli);
 int jobq__cmd_forget(jobq__cli *cli);
@@ -120,13 +126,15 @@ typedef struct {
 } jobq__words_given;
 
 typedef struct {
-    const char *dsn, *queue, *name, *reason, *after, *source, *completion;
-    jobq__words_given queues, contexts, args;
+    const char *dsn, *queue, *name, *reason, *after, *source, *completion, *guard;
+    jobq__words_given queues, contexts, guard_params, args;
     int64_t limit, older_than_ms, max_age_ms; /* the last two -1: not given */
     int64_t watch_ms;                         /* 0: not given */
     int64_t ttl_ms;                           /* 0: none */
+    int64_t minutes;                          /* 0: not given */
+    int64_t wait_ms;                          /* -1: not given */
     jobq_state state;
-    bool json, quiet, no_color, help, all, dry_run, daemon, man, raw, hard, force, reload;
+    bool json, quiet, no_color, help, all, dry_run, daemon, man, raw, hard, force, reload, audit;
 } jobq__given;
 
 /* The filter options; was any given? (cmd_mend.c) */
@@ -163,6 +171,8 @@ const char *jobq__cli_clean(jobq__cli *cli, const char *p, size_t n);
 const char *jobq__cli_time(jobq__cli *cli, int64_t at_ms);
 /* "214 ms", "45 s", "12 min", "3 h", "2 d"; in the run's arena. */
 const char *jobq__cli_span(jobq__cli *cli, int64_t ms);
+/* "100", "-" for 0; in the run's arena. */
+const char *jobq__cli_limit(jobq__cli *cli, int64_t n);
 const char *jobq__cli_format(jobq__cli *cli, const char *fmt, ...) JOBQ_PRINTF(2, 3);
 /* Should results be printed for people? */
 bool jobq__cli_speaks(const jobq__cli *cli);
@@ -265,6 +275,7 @@ void jobq__json_int(jobq__json *j, const char *key, int64_t value);
 void jobq__json_real(jobq__json *j, const char *key, double value);
 void jobq__json_bool(jobq__json *j, const char *key, bool value);
 void jobq__json_null(jobq__json *j, const char *key);
+void jobq__json_limit(jobq__json *j, const char *key, int64_t value); /* null for 0 */
 void jobq__json_time(jobq__json *j, const char *key,
                      int64_t at_ms); /* RFC 3339 in UTC, null for 0 */
 /* Text that is JSON already; control characters in it are escaped. */
@@ -282,11 +293,29 @@ char *jobq__job_payload(jobq__cli *cli, const jobq_info *info, size_t *n_out,
                         const char **problem_out);
 const char *jobq__job_text(jobq__cli *cli, const jobq_info *info, jobq_info_text_field which);
 
+/* The result as JSON text, NULL when there is none; *problem_out NULL, or why one cannot be
+ * shown. */
+char *jobq__job_result(jobq__cli *cli, const jobq_info *info, size_t *n_out,
+                       const char **problem_out);
+
 /* Member "context", and one member for each option that was given at push. */
 void jobq__job_context_json(jobq__json *j, const jobq_info *info);
 void jobq__job_options_json(jobq__json *j, const jobq_info *info);
 /* One line of JSON from which "push -" makes the job again, body byte for byte (rule A5). */
 void jobq__job_export(jobq__cli *cli, FILE *out, const jobq_info *info);
+
+/* ---- minutes.c ------------------------------------------------------------------------------- */
+
+typedef struct {
+    jobq_minute_stats *list; /* jobq_minutes_free */
+    size_t count;
+} jobq__minutes;
+
+void jobq__minutes_json(jobq__json *j, const jobq__minutes *minutes); /* member "per_minute" */
+/* A table with a row for each queue: what happened in these minutes together. */
+void jobq__minutes_titles(jobq__cli *cli, jobq__table *t);
+void jobq__minutes_row(jobq__cli *cli, jobq__table *t, const char *queue,
+                       const jobq__minutes *minutes);
 
 /* ---- complete.c ------------------------------------------------------------------------------ */
 

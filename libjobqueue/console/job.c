@@ -34,6 +34,21 @@ char *jobq__job_payload(jobq__cli *cli, const jobq_info *info, size_t *n_out,
     return NULL;
 }
 
+char *jobq__job_result(jobq__cli *cli, const jobq_info *info, size_t *n_out,
+                       const char **problem_out)
+{
+    const char *refusal = NULL;
+    char *text = NULL;
+    size_t n;
+    int format;
+    const void *result = jobq_info_result(info, &n, &format, &refusal);
+
+    *problem_out = refusal ? jobq__cli_format(cli, "%s", refusal) : NULL;
+    if (result && jobq_payload_to_json(format, result, n, &text, n_out) < 0)
+        *problem_out = jobq__cli_format(cli, "%s", jobq_error_message(jobq_error_last()));
+    return text;
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -142,6 +157,35 @@ static const char *state_word(const jobq_info *info)
     return jobq_state_word((jobq_state)jobq_info_number(info, JOBQ_INFO_STATE));
 }
 
+static void put_progress(jobq__json *j, const jobq_info *info)
+{
+    double percent;
+    const char *note;
+
+    if (!jobq_info_progress(info, &percent, &note)) {
+        jobq__json_null(j, "progress");
+        return;
+    }
+    jobq__json_open(j, "progress", '{');
+    jobq__json_real(j, "percent", percent);
+    jobq__json_string(j, "note", note);
+    jobq__json_close(j, '}');
+}
+
+static void put_result(jobq__cli *cli, jobq__json *j, const jobq_info *info)
+{
+    const char *problem;
+    size_t n;
+    char *text = jobq__job_result(cli, info, &n, &problem);
+
+    if (text)
+        jobq__json_raw(j, "result", text, n);
+    else
+        jobq__json_null(j, "result");
+    jobq__json_string(j, "result_error", problem);
+    jobq_text_free(text);
+}
+
 /* What `cancel` has asked of it, NULL: nothing. */
 static const char *cancel_word(const jobq_info *info)
 {
@@ -159,7 +203,8 @@ void jobq__job_json(jobq__cli *cli, jobq__json *j, const char *key, const jobq_i
     } times[] = {{"enqueued_at", JOBQ_INFO_ENQUEUED_AT_MS},
                  {"available_at", JOBQ_INFO_AVAILABLE_AT_MS},
                  {"reserved_until", JOBQ_INFO_RESERVED_UNTIL_MS},
-                 {"died_at", JOBQ_INFO_DIED_AT_MS}};
+                 {"died_at", JOBQ_INFO_DIED_AT_MS},
+                 {"kept_until", JOBQ_INFO_KEPT_UNTIL_MS}};
 
     jobq__json_open(j, key, '{');
     put_text(j, "id", info, JOBQ_INFO_ID);
@@ -183,6 +228,8 @@ void jobq__job_json(jobq__cli *cli, jobq__json *j, const char *key, const jobq_i
     jobq__json_bool(j, "put_aside", jobq_info_number(info, JOBQ_INFO_PUT_ASIDE) != 0);
     jobq__json_string(j, "cancel", cancel_word(info));
     put_text(j, "reason", info, JOBQ_INFO_REASON);
+    put_progress(j, info);
+    put_result(cli, j, info);
     put_error(j, info);
     put_history(j, info);
     jobq__json_close(j, '}');
@@ -251,6 +298,34 @@ static void print_payload(jobq__cli *cli, const jobq_info *info)
         jobq__json_print_clean(stdout, text, n);
     else
         printf("cannot be read: %s", problem);
+    putchar('\n');
+    jobq_text_free(text);
+}
+
+static void print_progress(jobq__cli *cli, const jobq_info *info)
+{
+    double percent;
+    const char *note;
+
+    if (!jobq_info_progress(info, &percent, &note))
+        return;
+    note = note ? jobq__cli_clean(cli, note, strlen(note)) : "";
+    line("progress", jobq__cli_format(cli, "%.3g %%%s%s", percent, *note ? ": " : "", note));
+}
+
+static void print_result(jobq__cli *cli, const jobq_info *info)
+{
+    const char *problem;
+    size_t n;
+    char *text = jobq__job_result(cli, info, &n, &problem);
+
+    if (!text && !problem)
+        return;
+    printf("%-10s ", "result");
+    if (text)
+        jobq__json_print_clean(stdout, text, n);
+    else
+        printf("cannot be shown: %s", jobq__cli_clean(cli, problem, strlen(problem)));
     putchar('\n');
     jobq_text_free(text);
 }
@@ -338,9 +413,12 @@ void jobq__job_print(jobq__cli *cli, const jobq_info *info)
     line("available", jobq__cli_time(cli, jobq_info_number(info, JOBQ_INFO_AVAILABLE_AT_MS)));
     line("until", jobq__cli_time(cli, jobq_info_number(info, JOBQ_INFO_RESERVED_UNTIL_MS)));
     line("died", jobq__cli_time(cli, jobq_info_number(info, JOBQ_INFO_DIED_AT_MS)));
+    line("kept until", jobq__cli_time(cli, jobq_info_number(info, JOBQ_INFO_KEPT_UNTIL_MS)));
     line("unique", jobq__job_text(cli, info, JOBQ_INFO_UNIQUE));
     print_pairs(cli, info);
     print_payload(cli, info);
+    print_progress(cli, info);
+    print_result(cli, info);
     print_error(cli, info);
     print_history(cli, info);
 }

@@ -100,17 +100,12 @@ void jobq__json_int(jobq__json *j, const char *key, int64_t value)
     fprintf(j->out, "%lld", (long long)value);
 }
 
-/* The decimal sign is a point whatever locale the host program has set. */
 void jobq__json_real(jobq__json *j, const char *key, double value)
 {
     char text[40];
-    char *comma;
 
     lead(j, key);
-    snprintf(text, sizeof(text), "%.15g", isfinite(value) ? value : 0.0);
-    comma = strchr(text, ',');
-    if (comma)
-        *comma = '.';
+    jobq__str_put_double(text, 15, isfinite(value) ? value : 0.0);
     fputs(text, j->out);
 }
 
@@ -123,6 +118,14 @@ void jobq__json_bool(jobq__json *j, const char *key, bool value)
 void jobq__json_null(jobq__json *j, const char *key)
 {
     jobq__json_text(j, key, NULL, 0);
+}
+
+void jobq__json_limit(jobq__json *j, const char *key, int64_t value)
+{
+    if (value)
+        jobq__json_int(j, key, value);
+    else
+        jobq__json_null(j, key);
 }
 
 void jobq__json_time(jobq__json *j, const char *key, int64_t at_ms)

@@ -36,11 +36,11 @@ static const jobq__command commands[] = {
                 "standard input: {\"name\": ..., \"payload\": ..., further options by their names "
                 "with underscores}. \"push --raw\" without a name reads what \"show --raw --json\" "
                 "wrote.",
-        .options = JOBQ__ON_CONTEXT | JOBQ__ON_RAW,
+        .options = JOBQ__ON_CONTEXT | JOBQ__ON_RAW | JOBQ__ON_GUARD,
         .scope = JOBQ_SCOPE_PUSH,
         .max_args = 2,
-        .exits = "0 stored (or its unique key is held), 1 refused by the store or some lines "
-                 "refused",
+        .exits = "0 stored (or its unique key is held), 1 refused (the queue is full, the guard is "
+                 "not true, the id exists, ...) or some lines refused",
         .run = jobq__cmd_push,
     },
     {
@@ -48,7 +48,7 @@ static const jobq__command commands[] = {
         .aliases = "status",
         .arguments = "[QUEUE...]",
         .summary = "count the jobs of each queue",
-        .options = JOBQ__ON_WATCH,
+        .options = JOBQ__ON_WATCH | JOBQ__ON_MINUTES,
         .max_args = -1,
         .store = JOBQ__STORE_MAY_BE,
         .exits = "0",
@@ -75,6 +75,19 @@ static const jobq__command commands[] = {
         .store = JOBQ__STORE_MAY_BE,
         .exits = "0, 1 no such job",
         .run = jobq__cmd_show,
+    },
+    {
+        .name = "wait",
+        .arguments = "ID",
+        .summary = "wait until a job has ended, and print its result as JSON",
+        .more = "For jobs pushed with --track. With --json the whole job is printed, as by \"show "
+                "--json\".",
+        .options = JOBQ__ON_WAIT,
+        .min_args = 1,
+        .max_args = 1,
+        .store = JOBQ__STORE_MAY_BE,
+        .exits = "0 it is done, 1 it is dead, has not ended in time, or there is no such job",
+        .run = jobq__cmd_wait,
     },
     {
         .name = "failed",
@@ -149,6 +162,18 @@ static const jobq__command commands[] = {
         .max_args = -1,
         .exits = "0, 1 the answer was no",
         .run = jobq__cmd_clear,
+    },
+    {
+        .name = "capacity",
+        .arguments = "QUEUE [N]",
+        .summary = "say or set how many jobs a queue may hold",
+        .more =
+            "Ready, delayed, reserved and dead jobs count together. When they are N, pushes are "
+            "refused; nothing that is there is ever removed. 0 is no limit.",
+        .min_args = 1,
+        .max_args = 2,
+        .exits = "0",
+        .run = jobq__cmd_capacity,
     },
     {
         .name = "pause",
@@ -233,6 +258,7 @@ static const jobq__command commands[] = {
         .name = "doctor",
         .arguments = "",
         .summary = "look the store, the way to it and the workers over",
+        .options = JOBQ__ON_AUDIT,
         .exits = "0 nothing is wrong, 3 a problem was found",
         .run = jobq__cmd_doctor,
     },
@@ -413,7 +439,7 @@ int jobq_console_main(const jobq_console *console, int argc, char *const *argv)
     cli.program = cli.front.program ? cli.front.program : "jobqueue";
     cli.program_file = argc > 0 ? argv[0] : NULL;
     cli.given.limit = 50;
-    cli.given.older_than_ms = cli.given.max_age_ms = -1;
+    cli.given.older_than_ms = cli.given.max_age_ms = cli.given.wait_ms = -1;
     jobq__terminal_look(&cli.terminal, false);
     code = jobq__options_parse(&cli, argc, argv);
     if (code == 0) {

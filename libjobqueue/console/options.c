@@ -94,6 +94,17 @@ static int set_watch(jobq__cli *cli, const struct jobq__cli_option *row, const c
     return 0;
 }
 
+static int set_minutes(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
+{
+    int64_t n;
+
+    if (!jobq__str_int(value, strlen(value), &n) || n < 1 || n > 1440)
+        return jobq__cli_usage(cli, "option --%s: \"%s\" is not a whole number from 1 to 1440",
+                               row->name, value);
+    *(int64_t *)field(cli, row) = n;
+    return 0;
+}
+
 static int set_state(jobq__cli *cli, const struct jobq__cli_option *row, const char *value)
 {
     if (jobq_state_parse(value, field(cli, row)) < 0)
@@ -186,6 +197,21 @@ static const struct jobq__cli_option rows[] = {
      "the payload's bytes as they are: show writes them, push NAME reads them from standard input; "
      "with show --json a line that push --raw without NAME takes",
      JOBQ__ON_RAW, AT(raw), set_flag},
+    {"guard", "SQL",
+     "store the job only if the store finds that true in the same step: a statement, on Redis a "
+     "script",
+     JOBQ__ON_GUARD, AT(guard), set_text},
+    {"guard-param", "VALUE",
+     "a value of the guard: a number, true, false, null or a text (in double quotes where it could "
+     "be one of these); may be repeated",
+     JOBQ__ON_GUARD, AT(guard_params), add_word},
+    {"minutes", "N", "what happened in the last N minutes, 1 to 1440, too", JOBQ__ON_MINUTES,
+     AT(minutes), set_minutes},
+    {"timeout", "SECONDS", "longest wait; 0 looks once (default: as long as it takes)",
+     JOBQ__ON_WAIT, AT(wait_ms), set_span},
+    {"audit", NULL,
+     "also look whether each job of the store stands in exactly one state, while traffic flows",
+     JOBQ__ON_AUDIT, AT(audit), set_flag},
     {"watch", "[=SECONDS]",
      "again and again until INT or TERM, every 2 seconds unless it is said (top: every second)",
      JOBQ__ON_WATCH, AT(watch_ms), set_watch},

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "console/guard.h"
 #include "util/alloc.h"
 #include "util/error.h"
 #include "util/str.h"
@@ -19,7 +20,7 @@ typedef struct {
 typedef struct {
     jobq_message *m;
     jobq_reader *reader;
-    bool has_name, has_payload, has_context, has_format;
+    bool has_name, has_payload, has_context, has_format, has_guard;
     char *raw; /* body as it is, NULL: none */
     size_t raw_n;
     int format;
@@ -97,6 +98,11 @@ static bool skip_value(cursor *c, jobq_token *text_out)
     } while (depth);
     text_out->as.text.n = (size_t)(c->p - text_out->as.text.p);
     return true;
+}
+
+static bool is_word(const jobq_token *text, const char *word)
+{
+    return text->as.text.n == strlen(word) && memcmp(text->as.text.p, word, text->as.text.n) == 0;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -204,6 +210,14 @@ static int read_context(line *l, const jobq_token *text)
     return rc;
 }
 
+static int read_guard(line *l, const jobq_token *text)
+{
+    if (l->has_guard)
+        return malformed("\"guard\" twice");
+    l->has_guard = true;
+    return is_word(text, "null") ? 0 : jobq__guard_of_json(text->as.text.p, text->as.text.n, l->m);
+}
+
 /* [10, 60]: each number by its text. */
 static int read_list(jobq_conf *conf, const char *name, const jobq_token *text)
 {
@@ -221,9 +235,14 @@ static int read_list(jobq_conf *conf, const char *name, const jobq_token *text)
     return rc < 0 || take(&c, ']') ? rc : malformed("a list of an option holds numbers");
 }
 
-static bool is_word(const jobq_token *text, const char *word)
+static bool is_text_option(const char *name)
 {
-    return text->as.text.n == strlen(word) && memcmp(text->as.text.p, word, text->as.text.n) == 0;
+    const char *known, *type;
+
+    for (size_t i = 0; jobq_conf_describe(i, &known, &type, NULL, NULL, NULL, NULL); i++)
+        if (strcmp(known, name) == 0)
+            return strcmp(type, "text") == 0;
+    return false;
 }
 
 static int read_option(line *l, const char *name, const jobq_token *text)
@@ -238,6 +257,8 @@ static int read_option(line *l, const char *name, const jobq_token *text)
         return jobq_conf_set_bool(conf, name, is_word(text, "true"));
     if (text->as.text.p[0] == '[')
         return read_list(conf, name, text);
+    if (text->as.text.p[0] != '"' && is_text_option(name))
+        return jobq__error_set(JOBQ_EPAYLOAD, "\"%s\" must be a string", name);
     if (text->as.text.p[0] != '"')
         return jobq_conf_set(conf, name, text->as.text.p, text->as.text.n);
     rc = read_string(l->reader, text, &decoded);
@@ -249,11 +270,8 @@ static int read_option(line *l, const char *name, const jobq_token *text)
 static const struct {
     const char *name;
     int (*read)(line *l, const jobq_token *text);
-} members[] = {{"name", read_name},
-               {"payload", read_payload},
-               {"context", read_context},
-               {"raw", read_raw},
-               {"format", read_format}};
+} members[] = {{"name", read_name},   {"payload", read_payload}, {"context", read_context},
+               {"guard", read_guard}, {"raw", read_raw},         {"format", read_format}};
 enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
 
 static const char *next_name(void *payload, size_t i)

@@ -25,7 +25,7 @@ typedef struct {
     jobq__cli *cli;
     push_slot slots[JOBQ_PUSH_CHUNK];
     size_t count, bytes; /* waiting to be sent */
-    int64_t line, pushed, held, refused;
+    int64_t line, pushed, replaced, held, refused;
     int code; /* of a store that failed */
     jobq__json json;
     jobq__progress progress;
@@ -45,15 +45,15 @@ static void answer_stored(push_run *run, const push_slot *slot, int result)
 {
     const char *id = jobq_message_id(slot->message);
 
-    if (result == 0)
-        run->pushed++;
-    else
-        run->held++;
+    run->pushed += result == 0;
+    run->held += result == 1;
+    run->replaced += result == 2;
     if (prints_json(run)) {
         jobq__json_open(&run->json, NULL, '{');
         jobq__json_int(&run->json, "line", slot->line);
         jobq__json_string(&run->json, "id", id);
-        jobq__json_bool(&run->json, "stored", result == 0);
+        jobq__json_bool(&run->json, "stored", result != 1);
+        jobq__json_bool(&run->json, "replaced", result == 2);
         jobq__json_close(&run->json, '}');
     } else if (!run->cli->given.quiet) {
         puts(id ? id : "");
@@ -233,13 +233,19 @@ static int sum_up(push_run *run)
     if (prints_json(run)) {
         jobq__json_close(&run->json, ']');
         jobq__json_int(&run->json, "pushed", run->pushed);
+        jobq__json_int(&run->json, "replaced", run->replaced);
         jobq__json_int(&run->json, "held", run->held);
         jobq__json_int(&run->json, "refused", run->refused);
         jobq__json_close(&run->json, '}');
     }
     if (run->held && jobq__cli_speaks(cli))
-        jobq__cli_note(cli, "%lld not stored: a job with the same unique key is waiting or running",
+        jobq__cli_note(cli,
+                       "%lld not stored: a job with the same unique key is waiting or running, or "
+                       "an idempotent one with its id is there",
                        (long long)run->held);
+    if (run->replaced && jobq__cli_speaks(cli))
+        jobq__cli_note(cli, "%lld took the place of what waits under the same unique key",
+                       (long long)run->replaced);
     if (run->refused || run->code)
         jobq__cli_error(cli, "%lld pushed, %lld refused", (long long)run->pushed,
                         (long long)run->refused);
@@ -254,6 +260,10 @@ static int check_given(jobq__cli *cli)
         return jobq__cli_usage(cli, "push - takes no payload: each line has its own");
     if (cli->given.raw && cli->given.args.count)
         return jobq__cli_usage(cli, "push - takes no --raw: it is for one job");
+    if (cli->given.guard || cli->given.guard_params.count)
+        return jobq__cli_usage(
+            cli, "%s takes no --guard: each line may have \"guard\": [\"SELECT ...\", [...]]",
+            called);
     if (cli->given.contexts.count)
         return jobq__cli_usage(cli, "%s takes no --context: each line may have \"context\": {...}",
                                called);

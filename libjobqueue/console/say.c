@@ -118,6 +118,11 @@ const char *jobq__cli_format(jobq__cli *cli, const char *fmt, ...)
     return text;
 }
 
+const char *jobq__cli_limit(jobq__cli *cli, int64_t n)
+{
+    return n ? jobq__cli_format(cli, "%lld", (long long)n) : "-";
+}
+
 const char *jobq__cli_time(jobq__cli *cli, int64_t at_ms)
 {
     time_t seconds = (time_t)(at_ms / 1000);

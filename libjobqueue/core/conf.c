@@ -12,31 +12,41 @@
 #include "util/error.h"
 #include "util/str.h"
 
-enum { NAME_SIZE = 48 };
+enum { NAME_SIZE = JOBQ__SPELLED_SIZE };
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-const char *jobq__conf_spell(const jobq_conf *conf, const char *snake, char *out, size_t size)
+static const char *spell(int style, const char *snake, char *out, size_t size)
 {
     size_t used = 0;
     bool upper = false;
 
-    if (conf->style == JOBQ_STYLE_KEBAB)
+    if (style == JOBQ_STYLE_KEBAB)
         used = (size_t)snprintf(out, size, "--");
     for (; *snake && used + 1 < size; snake++) {
         char c = *snake;
 
-        if (c == '_' && conf->style == JOBQ_STYLE_CAMEL) {
+        if (c == '_' && style == JOBQ_STYLE_CAMEL) {
             upper = true;
             continue;
         }
-        if (c == '_' && conf->style == JOBQ_STYLE_KEBAB)
+        if (c == '_' && style == JOBQ_STYLE_KEBAB)
             c = '-';
         out[used++] = (char)(upper ? c - 'a' + 'A' : c);
         upper = false;
     }
     out[used] = '\0';
     return out;
+}
+
+const char *jobq__conf_spell(const jobq_conf *conf, const char *snake, char *out, size_t size)
+{
+    return spell(conf->style, snake, out, size);
+}
+
+const char *jobq__conf_word(const jobq_conf *conf, const char *snake, char *out, size_t size)
+{
+    return spell(conf->words, snake, out, size);
 }
 
 /* Turns a name in any of the three styles into snake_case, cut to the buffer. */
@@ -237,9 +247,9 @@ int jobq_conf_set_int(jobq_conf *conf, const char *name, int64_t value)
 
 int jobq_conf_set_double(jobq_conf *conf, const char *name, double value)
 {
-    char shown[64];
+    char shown[40];
 
-    snprintf(shown, sizeof(shown), "%.15g", value);
+    jobq__str_put_double(shown, 15, value);
     return set_number(conf, name, value, shown);
 }
 
@@ -319,7 +329,7 @@ jobq_conf *jobq_conf_new(int scope, int style)
         return NULL;
     }
     conf->scope = scope;
-    conf->style = style;
+    conf->style = conf->words = style;
     jobq__settings_default(&conf->s);
     return conf;
 }
@@ -336,6 +346,7 @@ void jobq_conf_reset(jobq_conf *conf)
 {
     if (!conf)
         return;
+    conf->words = conf->style;
     memset(conf->given, 0, sizeof(conf->given));
     jobq__arena_reset(&conf->texts);
     jobq__settings_default(&conf->s);
@@ -348,6 +359,7 @@ int jobq_conf_merge(jobq_conf *conf, const jobq_conf *over)
         return jobq__error_set(JOBQ_EINVAL,
                                "options of %s can only go over others of the same kind",
                                over ? scope_word(over->scope) : "nothing");
+    conf->words = over->words;
     for (size_t i = 0; i < jobq__option_count; i++) {
         const jobq__option *o = &jobq__options[i];
 

@@ -21,6 +21,8 @@
 static const char *const auto_word[] = {"auto", NULL};
 static const char *const error_words[] = {"full", "class", NULL};
 static const char *const expire_words[] = {"dead", "drop", NULL};
+static const char *const scope_words[] = {"until_done", "until_started", NULL};
+static const char *const duplicate_words[] = {"keep", "replace", "error", NULL};
 static const char *const map_words[] = {"array", "object", NULL};
 static const char *const synchronous_words[] = {"full", "normal", NULL};
 
@@ -38,6 +40,8 @@ const jobq__option jobq__options[] = {
      "default", NULL, jobq__check_queue, "the queue to push to and to work on when none is named"},
     {"max_payload", JOBQ__TYPE_BYTES, C, AT(max_payload), RANGE(1, 67108864), "1048576", NULL, NULL,
      "largest payload in bytes that push accepts"},
+    {"capacity", JOBQ__TYPE_INT, C, AT(capacity), RANGE_0(0, 1000000000000, "no limit"), "0", NULL,
+     NULL, "how many jobs a queue may hold; set for each queue pushed to that never had one"},
     {"migrate", JOBQ__TYPE_BOOL, C, AT(migrate), FORM("true or false"), "true", NULL, NULL,
      "create the schema and bring it up to date on first use"},
     {"connect_timeout", JOBQ__TYPE_SECONDS, C, AT(connect_timeout_ms), RANGE(0.001, 3600), "5",
@@ -82,6 +86,9 @@ const jobq__option jobq__options[] = {
      NULL, NULL, "a job over its time limit is dead at once"},
     {"keep_done", JOBQ__TYPE_SECONDS, W | H, AT(keep_done_ms), RANGE_0(0, 315619200, "not at all"),
      "0", NULL, NULL, "how long a finished job can still be found"},
+    {"dead_retention", JOBQ__TYPE_SECONDS, W | H, AT(dead_retention_ms),
+     RANGE_0(0, 315619200, "for ever"), "0", NULL, NULL,
+     "how long a job that becomes dead is kept and can be put back"},
     {"maps", JOBQ__TYPE_ENUM, H, AT(maps), FORM("array or object"), "array", map_words, NULL,
      "PHP: what a map of the payload becomes"},
     {"async_concurrency", JOBQ__TYPE_INT, H, AT(async_concurrency), RANGE(1, 1000), "1", NULL, NULL,
@@ -155,6 +162,21 @@ const jobq__option jobq__options[] = {
      "version of the payload's form"},
     {"unique", JOBQ__TYPE_TEXT, P, AT(unique), FORM("1 to 255 bytes of UTF-8 without NUL"), NULL,
      NULL, jobq__check_unique, "key that only one waiting or running job of its queue may have"},
+    {"unique_scope", JOBQ__TYPE_ENUM, P, AT(unique_scope), FORM("until_done or until_started"),
+     "until_done", scope_words, NULL,
+     "how long the unique key is held: to the job's end, or until its handler first starts"},
+    {"on_duplicate", JOBQ__TYPE_ENUM, P, AT(on_duplicate), FORM("keep, replace or error"), "keep",
+     duplicate_words, NULL,
+     "the unique key is held: keep that job, put this one in its place, or refuse the push"},
+    {"max_wait", JOBQ__TYPE_SECONDS, P, AT(max_wait_ms), RANGE_0(0, 315619200, "no limit"), "0",
+     NULL, NULL, "on_duplicate=replace: due at most so long after the first push of the key"},
+    {"idempotent", JOBQ__TYPE_BOOL, P, AT(idempotent), FORM("true or false"), "false", NULL, NULL,
+     "a push whose id exists changes nothing and is no error; needs an id"},
+    {"idempotent_for", JOBQ__TYPE_SECONDS, P, AT(idempotent_for_ms),
+     RANGE_0(0, 315619200, "not at all"), "3600", NULL, NULL,
+     "idempotent: how long the id is remembered after the job has ended"},
+    {"track", JOBQ__TYPE_BOOL, P, AT(track), FORM("true or false"), "false", NULL, NULL,
+     "the job's result can be read for keep_done seconds, at least 3600, after its end"},
     {"retry_until", JOBQ__TYPE_MOMENT, P, AT(retry_until), FORM(MOMENT_FORM), NULL, NULL, NULL,
      "no retry after that; given without tries it is the only limit"},
     {"expires", JOBQ__TYPE_MOMENT, P, AT(expires), FORM(MOMENT_FORM), NULL, NULL, NULL,

@@ -108,7 +108,8 @@ static int make_follow(jobq_queue *queue, jobq_cancelling *c)
     int rc;
 
     jobq__batch_reset(&queue->batch);
-    rc = jobq__queue_note(queue, jobq__store_find(queue->store, c->id, &queue->batch));
+    rc = jobq__queue_note(queue,
+                          jobq__store_find(queue->store, (jobq_slice){0}, c->id, &queue->batch));
     record = queue->batch.first;
     if (rc < 0)
         return rc;
@@ -126,7 +127,8 @@ static int make_follow(jobq_queue *queue, jobq_cancelling *c)
 static int no_job(const char *id, size_t n)
 {
     return jobq__error_set_subject(JOBQ_ENOTFOUND, id, n,
-                                   "no waiting or running job has the id \"%.*s\"", (int)n, id);
+                                   "no waiting or running job has the id \"%.*s\"",
+                                   (int)(n < 128 ? n : 128), id);
 }
 
 int jobq_queue_cancel(jobq_queue *queue, const char *id, size_t n, bool hard)
@@ -136,9 +138,8 @@ int jobq_queue_cancel(jobq_queue *queue, const char *id, size_t n, bool hard)
     int rc;
 
     jobq__error_clear();
-    rc = jobq__check_id(id, n);
-    if (rc < 0)
-        return rc;
+    if (jobq__check_id(id, n) < 0) /* such an id no job can have */
+        return no_job(id ? id : "", id ? n : 0);
     rc = make_follow(queue, &c);
     if (rc < 0)
         return rc == JOBQ_ENOTFOUND ? no_job(id, n) : rc;

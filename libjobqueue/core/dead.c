@@ -203,7 +203,8 @@ static int mend_page(mending *m, const jobq_batch *batch)
     rc = mend_ids(m->queue, m->what, ids, n, m->dry_run, results);
     for (size_t i = 0; i < n && rc == 0; i++) {
         m->done += results[i] == 0;
-        m->skipped += results[i] == JOBQ_EEXISTS; /* not found: somebody else was faster */
+        /* not found: somebody else was faster */
+        m->skipped += results[i] == JOBQ_EEXISTS || results[i] == JOBQ_ELIMIT;
     }
     return rc;
 }

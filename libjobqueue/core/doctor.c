@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking a store over (rule N5): what can be judged through the operations that every driver has,
- * and the file system under a store that is a file. What only one store knows (durability,
- * eviction) is its driver's business.
+ * Looking a store over (rule N5): what can be judged through the operations that every driver has.
+ * What only one store knows (durability, eviction, the disk under a file) its driver remarks on.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/vfs.h>
 
 #include "core/inspect.h"
 #include "util/clock.h"
@@ -24,7 +19,7 @@ enum {
     USUAL_LEASE_MS = 30000,
     WAIT_TOO_LONG_MS = 60000, /* of a ready job that nobody will take */
     LOOKED_AT = 100,          /* delayed jobs of a queue */
-    FREE_LEAST_MB = 64
+    ROUND_TRIPS = 10          /* at least so many in a lease */
 };
 
 typedef struct {
@@ -33,6 +28,7 @@ typedef struct {
     void *payload;
     int problems;
     int64_t slowest_us, skew_ms, unsure_ms;
+    bool reached; /* the store answered */
     jobq_workers *workers;
 } doctor;
 
@@ -53,7 +49,7 @@ static void say(doctor *d, jobq_finding_grade grade, const char *check, const ch
     d->found(d->payload, &finding);
 }
 
-static const char *advice_for(int code)
+static const char *advice_for(const struct jobq_error *error)
 {
     static const char correct[] = "correct the dsn or what it names";
     static const struct {
@@ -65,12 +61,12 @@ static const char *advice_for(int code)
         {JOBQ_ETIMEOUT, "see what keeps the store busy, or raise read_timeout"},
         {JOBQ_EBUSY, "see who holds the store locked, or raise read_timeout"}};
 
-    if (code == JOBQ_ECONF && strstr(jobq_error_message(jobq_error_last()), "schema"))
+    if (error->flags & JOBQ__SCHEMA)
         return "older stores are made new by `jobqueue migrate`, older programs by an update";
-    if (jobq_error_is_fatal(jobq_error_last()))
+    if (error->flags & JOBQ__FATAL)
         return correct;
     for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
-        if (advices[i].code == code)
+        if (advices[i].code == error->code)
             return advices[i].text;
     return "read the store's own log";
 }
@@ -81,7 +77,7 @@ static int say_error(doctor *d, const char *check, int rc)
     struct jobq_error before;
 
     jobq__error_save(&before);
-    say(d, JOBQ_FINDING_PROBLEM, check, advice_for(rc), "%s",
+    say(d, JOBQ_FINDING_PROBLEM, check, advice_for(&before), "%s",
         jobq_error_message(jobq_error_last()));
     jobq__error_restore(&before);
     return rc;
@@ -120,6 +116,7 @@ static int check_connection(doctor *d)
     rc = rc < 0 ? rc : measure(d);
     if (rc < 0)
         return say_error(d, "connection", jobq__queue_note(d->queue, rc));
+    d->reached = true;
     say(d, JOBQ_FINDING_OK, "connection", NULL, "%s answers, slowest of %d round trips %.3f ms",
         jobq_queue_dsn(d->queue), PINGS, (double)d->slowest_us / 1000);
     return 0;
@@ -161,7 +158,8 @@ static int check_schema(doctor *d)
     return 0;
 }
 
-/* A renewal that fails has two thirds of the lease left to be repeated in. */
+/* A renewal that fails has two thirds of the lease left to be repeated in, beside all that else
+ * goes over the same connection. */
 static int check_lease(doctor *d)
 {
     const int64_t timeout = d->queue->conf->s.read_timeout_ms;
@@ -172,11 +170,13 @@ static int check_lease(doctor *d)
         own = jobq_workers_number(d->workers, i, JOBQ_WORKERS_LEASE_MS);
         lease = own < lease ? own : lease;
     }
-    if (d->slowest_us / 1000 * 6 > lease)
+    if (d->slowest_us * ROUND_TRIPS / 1000 > lease)
         say(d, JOBQ_FINDING_PROBLEM, "lease",
             "raise the workers' --lease, or bring worker and store nearer together",
-            "%s lease is %.3g s, a round trip took %.3g s: leases will be lost",
-            n ? "the shortest" : "the usual", (double)lease / 1000, (double)d->slowest_us / 1e6);
+            "%s lease is %.3g s, a round trip took %.3g s: with less than %d of them in a lease "
+            "some will be lost",
+            n ? "the shortest" : "the usual", (double)lease / 1000, (double)d->slowest_us / 1e6,
+            ROUND_TRIPS);
     else if (timeout * 2 > lease)
         say(d, JOBQ_FINDING_NOTE, "lease", "lower read_timeout, or raise the workers' --lease",
             "%s lease is %.3g s: one call that hangs for read_timeout (%.3g s) may lose it",
@@ -253,6 +253,19 @@ static int check_names(doctor *d, const char *queue)
     return 0;
 }
 
+/* Rule B4: what is full refuses pushes, which may be what was wanted. */
+static void check_capacity(doctor *d, const char *name, const int64_t *v)
+{
+    const int64_t held = v[JOBQ_STAT_BACKLOG] + v[JOBQ_STAT_DEAD];
+
+    if (v[JOBQ_STAT_CAPACITY] && held >= v[JOBQ_STAT_CAPACITY])
+        say(d, JOBQ_FINDING_NOTE, "capacity",
+            "start more workers, forget dead jobs, or raise it with \"jobqueue capacity\"",
+            "queue \"%s\" is full: %" PRId64 " jobs, %" PRId64 " of them dead, of %" PRId64
+            " that it may hold",
+            name, held, v[JOBQ_STAT_DEAD], v[JOBQ_STAT_CAPACITY]);
+}
+
 static int check_queue(doctor *d, const char *name)
 {
     int64_t v[JOBQ_STATS], age;
@@ -265,6 +278,7 @@ static int check_queue(doctor *d, const char *name)
         say(d, JOBQ_FINDING_NOTE, "paused", "\"jobqueue resume\" with its name or --all ends that",
             "queue \"%s\" is paused, %" PRId64 " jobs wait in it", name,
             v[JOBQ_STAT_READY] + v[JOBQ_STAT_DELAYED]);
+    check_capacity(d, name, v);
     if (v[JOBQ_STAT_READY] && age > WAIT_TOO_LONG_MS && !is_served(d->workers, name))
         say(d, JOBQ_FINDING_PROBLEM, "workers", "start one that has it in its --queue list",
             "queue \"%s\" has %" PRId64 " ready jobs, the oldest since %" PRId64
@@ -292,90 +306,32 @@ static int check_workers(doctor *d)
     return rc;
 }
 
-/* ---- the file under the store ---------------------------------------------------------------- */
+/* ---- the store's own remarks ----------------------------------------------------------------- */
 
-static const char networked[] =
-    "move the file to a local disk, or use a server: locks and shared memory do not hold there";
-static const struct {
-    unsigned long magic;
-    const char *word;
-    jobq_finding_grade grade;
-    const char *advice;
-} file_systems[] = {
-    {0x6969, "NFS", JOBQ_FINDING_PROBLEM, networked},
-    {0x517b, "SMB", JOBQ_FINDING_PROBLEM, networked},
-    {0xff534d42, "CIFS", JOBQ_FINDING_PROBLEM, networked},
-    {0xfe534d42, "SMB2", JOBQ_FINDING_PROBLEM, networked},
-    {0x00c36400, "Ceph", JOBQ_FINDING_PROBLEM, networked},
-    {0x5346414f, "AFS", JOBQ_FINDING_PROBLEM, networked},
-    {0x01021997, "9p", JOBQ_FINDING_PROBLEM, networked},
-    {0x65735546, "FUSE", JOBQ_FINDING_NOTE,
-     "make sure that it is a local disk with real locks and shared memory"},
-    {0x01021994, "tmpfs", JOBQ_FINDING_NOTE, "it lies in memory: a restart of the host empties it"},
-    {0x858458f6, "ramfs", JOBQ_FINDING_NOTE, "it lies in memory: a restart of the host empties it"},
-    {0x794c7630, "overlayfs", JOBQ_FINDING_NOTE,
-     "in a container the jobs go with it: put the file on a volume"},
-    {0xef53, "ext4", JOBQ_FINDING_OK, NULL},
-    {0x58465342, "XFS", JOBQ_FINDING_OK, NULL},
-    {0x9123683e, "Btrfs", JOBQ_FINDING_OK, NULL},
-    {0x2fc12fc1, "ZFS", JOBQ_FINDING_OK, NULL}};
-enum { FILE_SYSTEMS = sizeof(file_systems) / sizeof(file_systems[0]) };
+_Static_assert((int)JOBQ_REMARK_OK == (int)JOBQ_FINDING_OK &&
+                   (int)JOBQ_REMARK_NOTE == (int)JOBQ_FINDING_NOTE &&
+                   (int)JOBQ_REMARK_PROBLEM == (int)JOBQ_FINDING_PROBLEM,
+               "a remark's grade is the finding's");
 
-static void check_file_system(doctor *d, const char *path)
+/* Also of a store that could not be connected to: what it knows without that may be the cause. */
+static int check_store(doctor *d)
 {
-    struct statfs fs;
-    size_t i = 0;
+    jobq_batch batch = {0};
+    jobq_examination e = {.out = &batch};
+    int rc = jobq__store_examine(d->queue->store, &e);
 
-    if (statfs(path, &fs) != 0) {
-        say(d, JOBQ_FINDING_PROBLEM, "file", "make the file's folder accessible", "%s: %s", path,
-            strerror(errno));
-        return;
-    }
-    while (i < FILE_SYSTEMS && (uint32_t)fs.f_type != (uint32_t)file_systems[i].magic)
-        i++;
-    if (i < FILE_SYSTEMS)
-        say(d, file_systems[i].grade, "file", file_systems[i].advice, "%s lies on %s", path,
-            file_systems[i].word);
-    else
-        say(d, JOBQ_FINDING_OK, "file", NULL, "%s lies on a file system of type 0x%lx", path,
-            (unsigned long)fs.f_type);
+    for (const jobq_remark *remark = e.remarks; remark; remark = remark->next)
+        say(d, (jobq_finding_grade)remark->grade, remark->check, remark->advice, "%s",
+            remark->text);
+    jobq__batch_free(&batch);
+    return rc;
 }
 
-static void check_room(doctor *d, const char *path)
+static int check_set_up(doctor *d)
 {
-    struct statvfs vfs;
-    uint64_t free_mb;
+    int rc = check_store(d);
 
-    if (statvfs(path, &vfs) != 0)
-        return;
-    free_mb = (uint64_t)vfs.f_bavail * vfs.f_frsize >> 20;
-    if (free_mb < FREE_LEAST_MB || (vfs.f_blocks && vfs.f_bavail * 50 < vfs.f_blocks))
-        say(d, JOBQ_FINDING_PROBLEM, "room",
-            "free some: on a full disk nothing can be pushed or settled",
-            "%" PRIu64 " MB are free on the disk of %s", free_mb, path);
-    else
-        say(d, JOBQ_FINDING_OK, "room", NULL, "%" PRIu64 " MB are free", free_mb);
-}
-
-static void check_mode(doctor *d, const char *path)
-{
-    struct stat st;
-
-    if (stat(path, &st) == 0 && (st.st_mode & (S_IRWXG | S_IRWXO)))
-        say(d, JOBQ_FINDING_NOTE, "mode", "chmod 0600 it, unless that is meant",
-            "others than its owner may open %s (mode %04o)", path, (unsigned)st.st_mode & 07777);
-}
-
-static int check_file(doctor *d)
-{
-    const char *path = jobq__store_file(d->queue->store);
-
-    if (!path)
-        return 0;
-    check_file_system(d, path);
-    check_room(d, path);
-    check_mode(d, path);
-    return 0;
+    return rc < 0 ? say_error(d, "store", rc) : 0;
 }
 
 /* ---- the library ----------------------------------------------------------------------------- */
@@ -391,11 +347,21 @@ static void check_library(doctor *d)
     say(d, JOBQ_FINDING_OK, "library", NULL, "libjobqueue %s with %s", jobq_version(), drivers);
 }
 
+/* What may be the cause; the error stays that of the connection. */
+static void explain(doctor *d)
+{
+    struct jobq_error before;
+
+    jobq__error_save(&before);
+    check_store(d);
+    jobq__error_restore(&before);
+}
+
 int jobq_queue_doctor(jobq_queue *queue, void (*found)(void *payload, const jobq_finding *finding),
                       void *payload)
 {
-    static int (*const checks[])(doctor *) = {check_connection, check_clock,   check_schema,
-                                              check_lease,      check_workers, check_file};
+    static int (*const checks[])(doctor *) = {check_connection, check_clock,  check_schema,
+                                              check_lease,      check_set_up, check_workers};
     doctor d = {.queue = queue, .found = found, .payload = payload};
     int rc = 0;
 
@@ -403,6 +369,8 @@ int jobq_queue_doctor(jobq_queue *queue, void (*found)(void *payload, const jobq
     check_library(&d);
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && rc == 0; i++)
         rc = checks[i](&d);
+    if (rc < 0 && !d.reached)
+        explain(&d);
     jobq_workers_free(d.workers);
     if (rc == 0)
         jobq__error_clear();

@@ -8,10 +8,11 @@
 
 #include "core/fault.h"
 #include "core/inspect.h"
+#include "core/outcome.h"
 #include "core/retry.h"
 #include "util/error.h"
 
-enum { OPTIONS_MAX = 8, OPTION_TEXT = 512 };
+enum { OPTIONS_MAX = 12, OPTION_TEXT = 512 };
 
 struct jobq__shown_option {
     const char *name;
@@ -66,6 +67,7 @@ int64_t jobq_info_number(const jobq_info *info, jobq_info_number_field which)
         [JOBQ_INFO_AVAILABLE_AT_MS] = r->available_at_ms,
         [JOBQ_INFO_RESERVED_UNTIL_MS] = r->reserved_until_ms,
         [JOBQ_INFO_DIED_AT_MS] = r->died_at_ms,
+        [JOBQ_INFO_KEPT_UNTIL_MS] = r->state >= JOBQ_DONE ? r->keep_until_ms : 0,
         [JOBQ_INFO_PUT_ASIDE] = r->state <= JOBQ_DELAYED && r->counters.parked_since_ms != 0,
         [JOBQ_INFO_CANCEL] = r->cancel,
     };
@@ -204,6 +206,14 @@ static void make_options(jobq_info *info)
         show_moment(info, "expires", h->expires_ms, h->expires_relative);
     if (h->drop_expired)
         snprintf(add_option(info, "on_expire"), OPTION_TEXT, "drop");
+    if (h->until_started)
+        snprintf(add_option(info, "unique_scope"), OPTION_TEXT, "until_started");
+    if (h->idempotent_for_ms) {
+        snprintf(add_option(info, "idempotent"), OPTION_TEXT, "true");
+        put_seconds(add_option(info, "idempotent_for"), OPTION_TEXT, h->idempotent_for_ms);
+    }
+    if (h->track)
+        snprintf(add_option(info, "track"), OPTION_TEXT, "true");
 }
 
 bool jobq_info_option(const jobq_info *info, size_t i, const char **name, const char **value)
@@ -216,6 +226,44 @@ bool jobq_info_option(const jobq_info *info, size_t i, const char **name, const 
     *name = mine->options[i].name;
     *value = mine->options[i].value;
     return true;
+}
+
+/* ---- progress and result --------------------------------------------------------------------- */
+
+/* Decodes it once; one that cannot be read counts as none. */
+static const jobq__outcome *outcome_of(const jobq_info *shown)
+{
+    jobq_info *info = (jobq_info *)shown;
+
+    if (!info->outcome_read && info->record->outcome.p)
+        jobq__outcome_read(info->record->outcome, &info->arena, &info->outcome);
+    info->outcome_read = true;
+    return &info->outcome;
+}
+
+bool jobq_info_progress(const jobq_info *info, double *percent_out, const char **note_out)
+{
+    const jobq__outcome *o = outcome_of(info);
+
+    if (percent_out)
+        *percent_out = o->percent;
+    if (note_out)
+        *note_out = o->note.p;
+    return o->has_percent;
+}
+
+const void *jobq_info_result(const jobq_info *info, size_t *n_out, int *format_out,
+                             const char **refusal_out)
+{
+    const jobq__outcome *o = outcome_of(info);
+
+    if (n_out)
+        *n_out = o->body.p ? o->body.n : 0;
+    if (format_out)
+        *format_out = o->format;
+    if (refusal_out)
+        *refusal_out = o->refusal.p;
+    return o->body.p;
 }
 
 /* ---- error and history ----------------------------------------------------------------------- */

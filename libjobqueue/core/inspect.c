@@ -82,19 +82,21 @@ static int not_found(const char *id, size_t n)
                                    id ? id : "");
 }
 
-int jobq_queue_find(jobq_queue *queue, const char *id, size_t n, jobq_info **info_out)
+/* In that queue; absent = any. */
+int jobq__info_find(jobq_queue *queue, jobq_slice where, const char *id, size_t n,
+                    jobq_info **info_out)
 {
     jobq_info *info = NULL;
     jobq__page *p;
     int rc;
 
-    jobq__error_clear();
     if (jobq__check_id(id, n) < 0) /* such an id no job can have */
         return not_found(id, n);
     p = new_page();
     if (!p)
         return JOBQ_ENOMEM;
-    rc = jobq__queue_note(queue, jobq__store_find(queue->store, jobq__slice(id, n), &p->batch));
+    rc = jobq__queue_note(queue,
+                          jobq__store_find(queue->store, where, jobq__slice(id, n), &p->batch));
     if (rc == JOBQ_ENOTFOUND ||
         (rc == 0 && (!p->batch.first || jobq__queue_is_hidden(p->batch.first->queue))))
         rc = not_found(id, n);
@@ -104,6 +106,12 @@ int jobq_queue_find(jobq_queue *queue, const char *id, size_t n, jobq_info **inf
     if (rc == 0)
         *info_out = info;
     return rc;
+}
+
+int jobq_queue_find(jobq_queue *queue, const char *id, size_t n, jobq_info **info_out)
+{
+    jobq__error_clear();
+    return jobq__info_find(queue, (jobq_slice){0}, id, n, info_out);
 }
 
 /* ---- of a hook ------------------------------------------------------------------------------- */
@@ -153,7 +161,8 @@ static int load_death(jobq_queue *queue, jobq__page *p, const jobq_record *hook,
     if (!jobq__follow_read(hook->body, &p->batch.arena, &death))
         return jobq__error_set(JOBQ_EPAYLOAD, "the failed hook \"%.*s\" cannot be read",
                                (int)hook->id.n, (const char *)hook->id.p);
-    rc = jobq__queue_note(queue, jobq__store_find(queue->store, death.id, &p->batch));
+    rc = jobq__queue_note(queue, jobq__store_find(queue->store, jobq__follow_queue(hook->queue),
+                                                  death.id, &p->batch));
     record = rc == 0 ? p->batch.first : NULL;
     if (rc < 0 && rc != JOBQ_ENOTFOUND)
         return rc;

@@ -16,22 +16,35 @@
 void jobq__job_reset(jobq_job *job)
 {
     jobq__arena arena = job->arena, fault_arena = job->fault_arena;
+    jobq__buf note = job->note, result = job->result;
+    jobq_batch scratch = job->scratch;
     const jobq__job_ops *ops = job->ops;
     void *giver = job->giver;
+    const int64_t max_result = job->max_result;
 
-    jobq__arena_reset(&arena);
-    jobq__arena_reset(&fault_arena);
     memset(job, 0, sizeof(*job));
     job->arena = arena;
     job->fault_arena = fault_arena;
+    job->note = note;
+    job->result = result;
+    job->scratch = scratch;
     job->ops = ops;
     job->giver = giver;
+    job->max_result = max_result;
+    jobq__arena_reset(&job->arena);
+    jobq__arena_reset(&job->fault_arena);
+    jobq__buf_reset(&job->note);
+    jobq__buf_reset(&job->result);
+    jobq__batch_reset(&job->scratch);
 }
 
 void jobq__job_release_memory(jobq_job *job)
 {
     jobq__arena_free(&job->arena);
     jobq__arena_free(&job->fault_arena);
+    jobq__buf_free(&job->note);
+    jobq__buf_free(&job->result);
+    jobq__batch_free(&job->scratch);
 }
 
 static bool keep(jobq_job *job, jobq_slice *to, jobq_slice from)
@@ -206,8 +219,7 @@ void jobq_job_set_error(jobq_job *job, const char *class_name, size_t class_n, c
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* 0, or what became of the job before; `code` is for one that was settled. */
-static int check_open(const jobq_job *job, int code)
+int jobq__job_check_open(const jobq_job *job, int code)
 {
     if (job->refused)
         return jobq__error_set_subject(
@@ -227,7 +239,7 @@ static int check_end(const jobq_job *job, jobq_ending ending, int64_t delay_ms)
     if (!job || !job->ops)
         return jobq__error_set(JOBQ_EINVAL,
                                "this job cannot be settled: it is only shown by an event");
-    if ((rc = check_open(job, JOBQ_EINVAL)) < 0)
+    if ((rc = jobq__job_check_open(job, JOBQ_EINVAL)) < 0)
         return rc;
     if ((unsigned)ending >= JOBQ_ENDINGS)
         return jobq__error_set(JOBQ_EINVAL, "ending must be one of JOBQ_ENDED_*, got %d",
@@ -282,7 +294,7 @@ int jobq_job_extend(jobq_job *job)
     jobq__error_clear();
     if (!job || !job->ops)
         return jobq__error_set(JOBQ_EINVAL, "this job has no lease: it is only shown by an event");
-    rc = check_open(job, JOBQ_ELEASE);
+    rc = jobq__job_check_open(job, JOBQ_ELEASE);
     return rc < 0 ? rc : job->ops->extend(job);
 }
 
@@ -324,6 +336,7 @@ void jobq__job_settlement(const jobq_job *job, const jobq__verdict *verdict, job
         .reason = verdict->reason,
         .delay_ms = verdict->delay_ms,
         .keep_ms = verdict->keep_ms,
+        .keep_bare = verdict->keep_bare,
         .counters = verdict->counters,
     };
 }

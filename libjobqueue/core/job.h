@@ -10,8 +10,16 @@
 
 #include "core/fault.h"
 #include "core/ident.h"
+#include "core/outcome.h"
 #include "core/retry.h"
 #include "driver/driver.h"
+
+/* How a job reaches the store while it is held (rule O1). */
+typedef struct {
+    jobq__store *store;
+    jobq_slice worker; /* that holds it */
+    int result;        /* what came of it, when it is over */
+} jobq__reach;
 
 typedef struct {
     int (*settle)(jobq_job *job, jobq_ending ending, int64_t delay_ms);
@@ -21,12 +29,18 @@ typedef struct {
     bool (*is_stopping)(const jobq_job *job);
     int (*interrupted)(jobq_job *job); /* JOBQ_INTERRUPT_* */
     void (*free)(jobq_job *job);       /* NULL = belongs to its giver */
+    int (*progress)(jobq_job *job);    /* the newest stands in the job: pass it on */
+    /* Before and after effect and done_statement (for_done); 0 or an error. The second may be
+     * NULL. */
+    int (*reach)(jobq_job *job, jobq__reach *r, bool for_done);
+    void (*unreach)(jobq_job *job, jobq__reach *r, bool for_done);
 } jobq__job_ops;
 
 struct jobq_job {
     const jobq__job_ops *ops; /* NULL: cannot be settled (events) */
     void *giver;
-    jobq__arena arena; /* holds the texts below unless they are borrowed from a ring */
+    int64_t max_result; /* the giver's max_payload, 0 = its default */
+    jobq__arena arena;  /* holds the texts below unless they are borrowed from a ring */
     char id[JOBQ__ID_SIZE];
     jobq_slice queue, name, body, header_bytes; /* queue and name are NUL-terminated */
     jobq__header header;
@@ -43,8 +57,15 @@ struct jobq_job {
     uint32_t seat;           /* child: which of those that run in it */
     jobq__fault fault;       /* set_error: points into fault_arena */
     jobq__arena fault_arena;
-    bool settled; /* over: as `ending` says ... */
-    bool refused; /* ... or because its lease was lost, and nothing was changed */
+    /* what it says of itself (core/hold.c) */
+    bool has_outcome, has_percent, has_note, has_result, has_refusal;
+    double percent;
+    int result_format;
+    jobq__buf note, result; /* result: the body, or why there is none */
+    jobq_batch scratch;     /* what the last call of it lent the caller */
+    char fingerprint[65];   /* "" until somebody asks */
+    bool settled;           /* over: as `ending` says ... */
+    bool refused;           /* ... or because its lease was lost, and nothing was changed */
     jobq_ending ending;
 };
 
@@ -53,6 +74,11 @@ struct jobq_job {
  * may be NULL). JOBQ_ENOMEM. */
 int jobq__job_fill(jobq_job *job, const jobq_record *record, const jobq_conf *worker,
                    const jobq_conf *handler, int64_t now_ms);
+/* 0, or what became of the job before: `code` is for one that was settled. */
+int jobq__job_check_open(const jobq_job *job, int code);
+/* The newest progress, and the result when the job is done, as the store keeps them; out->n = 0:
+ * there is nothing (or no memory). Only to be called when has_outcome. */
+void jobq__job_outcome(const jobq_job *job, bool with_result, jobq__buf *out);
 /* Ready for the next one: keeps memory. */
 void jobq__job_reset(jobq_job *job);
 void jobq__job_release_memory(jobq_job *job);

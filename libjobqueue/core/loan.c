@@ -52,8 +52,14 @@ static const struct {
     [JOBQ_ENDED_UNSTARTED] = {false, JOBQ__COUNT_GIVEN_BACK},
 };
 
-static void count_end(jobq_queue *queue, jobq_ending ending, const jobq__verdict *verdict)
+static void count_end(jobq__loan *l, jobq_ending ending, const jobq__verdict *verdict)
 {
+    const int64_t now_ms = jobq__job_store_now(&l->job);
+    jobq_queue *queue = l->queue;
+
+    jobq__tally_ended(&queue->tally, l->job.queue, now_ms, ending, verdict,
+                      jobq__ending_began(ending) ? (now_ms - l->job.taken_at_ms) * 1000 : -1);
+    jobq__queue_book(queue);
     queue->counters[traces[ending].counter]++;
     if (verdict->op == JOBQ_OP_DEAD)
         queue->counters[JOBQ__COUNT_DEAD]++;
@@ -103,6 +109,14 @@ void jobq__loan_record(jobq__loan *l, const char *worker, jobq_ending ending, jo
     s->error = jobq__fault_bytes(&l->error);
 }
 
+void jobq__loan_outcome(jobq__loan *l, jobq_settlement *s)
+{
+    if (!l->job.has_outcome || s->op != JOBQ_OP_DONE || s->keep_ms <= 0 || s->keep_bare)
+        return;
+    jobq__job_outcome(&l->job, true, &l->outcome);
+    s->outcome = jobq__slice(l->outcome.n ? l->outcome.p : NULL, l->outcome.n);
+}
+
 int jobq__loan_answer(const jobq_job *job, int result)
 {
     if (result == JOBQ_ELEASE)
@@ -137,6 +151,13 @@ static int word_end(jobq__loan *l, int rc, int result)
     return jobq__error_restore(&error);
 }
 
+/* Its end may have come with the caller's own transaction (rule O1): then there is nothing left to
+ * settle, and the store says so by refusing. */
+static bool is_done_elsewhere(const jobq__loan *l, int rc, int result)
+{
+    return l->done_elsewhere && rc == 0 && result == JOBQ_ELEASE;
+}
+
 /* The record is free again: it becomes the spare, or goes. */
 static void return_record(jobq__loan *l)
 {
@@ -150,6 +171,13 @@ static void return_record(jobq__loan *l)
     queue->spare.until_mono_ms = l->until_mono_ms;
     queue->spare.stamp = jobq__process_stamp();
     l->worker[0] = '\0';
+}
+
+/* What is counted then: whatever the caller said last, the job is done. */
+static void settled_elsewhere(jobq_ending *ending, jobq__verdict *verdict)
+{
+    *ending = JOBQ_ENDED_DONE;
+    verdict->op = JOBQ_OP_DONE;
 }
 
 static int settle_loan(jobq_job *job, jobq_ending ending, int64_t delay_ms)
@@ -169,12 +197,15 @@ static int settle_loan(jobq_job *job, jobq_ending ending, int64_t delay_ms)
                       jobq__rng_unit(), &verdict);
     jobq__job_settlement(job, &verdict, &s);
     jobq__loan_record(l, l->worker, ending, &s);
+    jobq__loan_outcome(l, &s);
     x.out = &l->queue->batch;
     rc = jobq__store_exchange(l->queue->store, &x);
-    rc = word_end(l, rc, s.result);
+    rc = is_done_elsewhere(l, rc, s.result) ? 0 : word_end(l, rc, s.result);
     jobq__queue_note(l->queue, rc);
     if (rc == 0) {
-        count_end(l->queue, ending, &verdict);
+        if (s.result == JOBQ_ELEASE)
+            settled_elsewhere(&ending, &verdict);
+        count_end(l, ending, &verdict);
         return_record(l);
     } else if (rc == JOBQ_ELEASE) {
         l->lost = true;
@@ -241,7 +272,61 @@ static void free_loan(jobq_job *job)
     jobq__job_release_memory(job);
     jobq__buf_free(&l->error);
     jobq__buf_free(&l->entry);
+    jobq__buf_free(&l->outcome);
     jobq__free(l);
+}
+
+/* ---- what a held job can do ------------------------------------------------------------------ */
+
+static int settle_aside(jobq__loan *l, jobq_settlement *s)
+{
+    jobq_exchange x = {.worker = jobq__slice_text(l->worker),
+                       .lease_ms = l->lease_ms,
+                       .settle = s,
+                       .settle_count = 1,
+                       .out = &l->queue->batch};
+    const int rc = jobq__store_exchange(l->queue->store, &x);
+
+    if (rc == 0 && s->result == JOBQ_ELEASE)
+        l->lost = true;
+    return jobq__queue_note(l->queue, rc < 0 ? rc : jobq__loan_answer(&l->job, s->result));
+}
+
+static int show_progress(jobq_job *job)
+{
+    jobq__loan *l = loan_of(job);
+    const jobq__verdict verdict = {.op = JOBQ_OP_PROGRESS, .counters = job->counters};
+    jobq_settlement s;
+
+    if (l->lost)
+        return jobq__loan_answer(job, JOBQ_ELEASE);
+    jobq__job_outcome(job, false, &l->outcome);
+    if (!l->outcome.n)
+        return jobq__error_nomem();
+    jobq__job_settlement(job, &verdict, &s);
+    s.outcome = jobq__slice(l->outcome.p, l->outcome.n);
+    return settle_aside(l, &s);
+}
+
+static int reach_loan(jobq_job *job, jobq__reach *r, bool for_done)
+{
+    jobq__loan *l = loan_of(job);
+
+    (void)for_done;
+    if (l->lost)
+        return jobq__loan_answer(job, JOBQ_ELEASE);
+    r->store = l->queue->store;
+    r->worker = jobq__slice_text(l->worker);
+    return 0;
+}
+
+static void unreach_loan(jobq_job *job, jobq__reach *r, bool for_done)
+{
+    jobq__loan *l = loan_of(job);
+
+    jobq__queue_note(l->queue, r->result);
+    l->lost = l->lost || r->result == JOBQ_ELEASE;
+    l->done_elsewhere = l->done_elsewhere || (for_done && r->result == 0);
 }
 
 static const jobq__job_ops loan_ops = {
@@ -250,6 +335,9 @@ static const jobq__job_ops loan_ops = {
     .is_lost = is_loan_lost,
     .is_cancelled = is_loan_cancelled,
     .free = free_loan,
+    .progress = show_progress,
+    .reach = reach_loan,
+    .unreach = unreach_loan,
 };
 
 jobq__loan *jobq__loan_new(jobq_queue *queue)
@@ -262,5 +350,6 @@ jobq__loan *jobq__loan_new(jobq_queue *queue)
     }
     l->queue = queue;
     l->job.ops = &loan_ops;
+    l->job.max_result = queue->conf->s.max_payload;
     return l;
 }

@@ -18,7 +18,8 @@ typedef struct {
     uint8_t cancel;         /* JOBQ_CANCEL_*: people want it to end (rule L3) */
     int64_t looked_mono_ms; /* when we asked whether it is to end */
     bool tried;             /* a settlement was sent whose answer is lost */
-    jobq__buf error, entry;
+    bool done_elsewhere;    /* its end was lent out as a statement: a refusal means done */
+    jobq__buf error, entry, outcome;
 } jobq__loan;
 
 /* NULL: no memory. Freed by jobq_job_free(&loan->job). */
@@ -30,6 +31,8 @@ int jobq__loan_renew(jobq_queue *queue, const char *worker, int64_t lease_ms,
  * and, when it is a death, the hook that it owes. */
 void jobq__loan_record(jobq__loan *loan, const char *worker, jobq_ending ending,
                        jobq_settlement *s);
+/* Progress and result of one that is kept as done, into the loan's buffer and the settlement. */
+void jobq__loan_outcome(jobq__loan *loan, jobq_settlement *s);
 /* Words the store's answer to a settlement: 0 or a negative code. */
 int jobq__loan_answer(const jobq_job *job, int result);
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/statement.h"
 #include "payload/writer.h"
 #include "util/alloc.h"
 #include "util/str.h"
@@ -39,6 +40,8 @@ void jobq_message_free(jobq_message *m)
     jobq__buf_free(&m->body);
     jobq__buf_free(&m->header);
     jobq__arena_free(&m->texts);
+    jobq__arena_free(&m->guard_arena);
+    jobq__batch_free(&m->scratch);
     jobq__free(m);
 }
 
@@ -53,7 +56,7 @@ void jobq_message_reset(jobq_message *m)
     jobq__buf_reset(&m->body);
     jobq__buf_reset(&m->header);
     jobq__arena_reset(&m->texts);
-    m->body_given = false;
+    m->body_given = m->guarded = false;
     m->context = NULL;
     m->context_count = m->context_room = m->context_bytes = 0;
     m->result = 0;
@@ -174,6 +177,21 @@ jobq_conf *jobq_message_options(jobq_message *m)
     return m->options;
 }
 
+int jobq_message_set_guard(jobq_message *m, const jobq_statement *guard)
+{
+    int rc;
+
+    jobq__error_clear();
+    m->guarded = false;
+    jobq__arena_reset(&m->guard_arena);
+    if (!guard)
+        return 0;
+    rc = jobq__statement_check("guard", guard);
+    rc = rc < 0 ? rc : jobq__statement_copy(&m->guard_arena, guard, &m->guard);
+    m->guarded = rc == 0;
+    return rc;
+}
+
 /* ---- what became of it ----------------------------------------------------------------------- */
 
 const char *jobq_message_id(const jobq_message *m)
@@ -240,6 +258,9 @@ static void fill_header(const jobq_message *m, int format, jobq__header *h)
     h->expires_relative = o->s.expires.relative;
     h->expires_ms = o->s.expires.ms;
     h->drop_expired = o->s.on_expire == 1;
+    h->track = o->s.track;
+    h->until_started = o->s.unique_scope == 1;
+    h->idempotent_for_ms = o->s.idempotent ? o->s.idempotent_for_ms : 0;
 }
 
 /* `at` is resolved by the store's clock; only the ten years are judged by ours. */
@@ -251,6 +272,43 @@ static int check_due(const jobq_conf *o)
     if (o->s.at_ms - jobq__clock_wall_ms() > (int64_t)JOBQ__TEN_YEARS_S * 1000)
         return jobq__error_set_subject(JOBQ_EINVAL, "at", 2,
                                        "option \"at\" must be within ten years from now");
+    return 0;
+}
+
+/* Is one of those given that mean nothing without another? */
+static bool has_needs(const jobq_conf *o)
+{
+    return o->s.idempotent || jobq__conf_given(o, idempotent_for_ms) ||
+           jobq__conf_given(o, unique_scope) || jobq__conf_given(o, on_duplicate) ||
+           jobq__conf_given(o, max_wait_ms);
+}
+
+static int check_needs(const jobq_conf *o)
+{
+    const struct {
+        bool wrong;
+        const char *name, *needs;
+    } rules[] = {
+        {!o->s.unique && jobq__conf_given(o, unique_scope), "unique_scope", "unique"},
+        {!o->s.unique && jobq__conf_given(o, on_duplicate), "on_duplicate", "unique"},
+        {!o->s.unique && jobq__conf_given(o, max_wait_ms), "max_wait", "unique"},
+        {o->s.max_wait_ms > 0 && o->s.on_duplicate != JOBQ__ON_DUPLICATE_REPLACE, "max_wait",
+         "on_duplicate"},
+        {o->s.idempotent && !o->s.id, "idempotent", "id"},
+        {!o->s.idempotent && jobq__conf_given(o, idempotent_for_ms), "idempotent_for",
+         "idempotent"},
+    };
+    char name[JOBQ__SPELLED_SIZE], needs[JOBQ__SPELLED_SIZE];
+
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if (!rules[i].wrong)
+            continue;
+        jobq__conf_word(o, rules[i].name, name, sizeof(name));
+        jobq__conf_word(o, rules[i].needs, needs, sizeof(needs));
+        return jobq__error_set_subject(
+            JOBQ_EINVAL, name, strlen(name), "option \"%s\" needs option \"%s\"%s", name, needs,
+            strcmp(rules[i].needs, "on_duplicate") == 0 ? " to be \"replace\"" : "");
+    }
     return 0;
 }
 
@@ -268,6 +326,11 @@ static void fill_item(jobq_message *m, const char *queue, jobq_push *item)
     item->priority = (uint8_t)s->priority;
     item->delay_ms = s->delay_ms;
     item->at_ms = s->at_ms;
+    item->guard = m->guarded ? &m->guard : NULL;
+    item->max_wait_ms = s->max_wait_ms;
+    item->idempotent = s->idempotent;
+    if (s->on_duplicate == JOBQ__ON_DUPLICATE_REPLACE)
+        item->on_duplicate = JOBQ_DUPLICATE_REPLACE;
 }
 
 static int encode(jobq_message *m, int64_t max_payload, jobq_push *item)
@@ -308,6 +371,8 @@ int jobq__message_prepare(jobq_message *m, const char *queue, int64_t max_payloa
         return jobq__error_set(JOBQ_EINVAL,
                                "the job has no name: 1 to 255 bytes of UTF-8 are needed");
     rc = check_due(m->options);
+    if (rc == 0 && has_needs(m->options))
+        rc = check_needs(m->options);
     if (rc < 0)
         return rc;
     fill_item(m, queue, item);

@@ -21,6 +21,11 @@ struct jobq_message {
     jobq__arena texts;  /* the context's */
     jobq__pair *context;
     size_t context_count, context_room, context_bytes;
+    bool guarded;
+    jobq_statement guard; /* with what it points to in guard_arena */
+    jobq__arena guard_arena;
+    jobq_batch scratch; /* the statement that push_statement lent out */
+    jobq_statement statement;
     /* after a push */
     char id[JOBQ__ID_SIZE];
     int result;

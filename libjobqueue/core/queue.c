@@ -48,14 +48,45 @@ void jobq_queue_free(jobq_queue *queue)
 {
     if (!queue)
         return;
-    if (queue->store)
+    if (queue->store) {
+        jobq__queue_book_all(queue);
         jobq__queue_leave_spare(queue);
+    }
     jobq__store_free(queue->store);
+    jobq__tally_free(&queue->tally);
+    jobq__free(queue->limited.names);
     jobq_conf_free(queue->conf);
     jobq__batch_free(&queue->batch);
     jobq__batch_free(&queue->pauses.batch);
     jobq__free(queue->items);
     jobq__free(queue);
+}
+
+/* Numbers to look at: their trouble is nobody's error, and no connection is opened for them. */
+static bool book(jobq_queue *queue)
+{
+    struct jobq_error before;
+    int rc;
+
+    if (!jobq__store_is_open(queue->store))
+        return false;
+    jobq__error_save(&before);
+    rc = jobq__tally_book(&queue->tally, queue->store);
+    jobq__error_restore(&before);
+    return rc == 0;
+}
+
+void jobq__queue_book(jobq_queue *queue)
+{
+    if (jobq__tally_is_due(&queue->tally, jobq__clock_mono_ms()))
+        book(queue);
+}
+
+/* A write takes only so many. */
+void jobq__queue_book_all(jobq_queue *queue)
+{
+    while (jobq__tally_at(&queue->tally, jobq__clock_mono_ms()) && book(queue)) {
+    }
 }
 
 /* A record left behind would lapse by itself; leaving is only tidier, so its error is dropped. */
@@ -76,6 +107,7 @@ void jobq_queue_disconnect(jobq_queue *queue)
 {
     if (!queue)
         return;
+    jobq__queue_book_all(queue);
     jobq__queue_leave_spare(queue);
     jobq__store_disconnect(queue->store);
 }

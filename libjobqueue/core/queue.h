@@ -8,6 +8,7 @@
 #include <jobqueue/queue.h>
 
 #include "core/ident.h"
+#include "core/minutes.h"
 #include "driver/driver.h"
 
 /* Local counters (rule N2), same order as the names in queue.c. */
@@ -32,6 +33,8 @@
 enum { JOBQ__COUNTER_LIST(JOBQ__COUNTER_ENUM) JOBQ__COUNTERS };
 extern const char *const jobq__counter_words[JOBQ__COUNTERS];
 
+enum { JOBQ__QUEUE_SIZE = 129 };
+
 /* A worker record made for jobq_queue_reserve that holds no job at the moment: the next one takes
  * it over. */
 typedef struct {
@@ -49,6 +52,12 @@ typedef struct {
     int64_t read_mono_ms, store_ms; /* when they were read, by our clock and by the store's */
 } jobq__known_pauses;
 
+/* The option `capacity`: the queues that have been told of it (rule B4). */
+typedef struct {
+    char (*names)[JOBQ__QUEUE_SIZE];
+    size_t count;
+} jobq__limited;
+
 struct jobq_queue {
     jobq__store *store;
     jobq_conf *conf; /* scope connection */
@@ -58,6 +67,8 @@ struct jobq_queue {
     size_t item_room;
     jobq__spare spare;
     jobq__known_pauses pauses;
+    jobq__tally tally; /* what happened to jobs, until the store is told */
+    jobq__limited limited;
     /* reserve: a record whose last exchange may have taken a job that never arrived; "" = none */
     char doubtful[JOBQ__WORKER_ID_SIZE];
     int64_t maintain_at_mono_ms;    /* reserve: when maintenance is due next */
@@ -66,6 +77,11 @@ struct jobq_queue {
 
 /* Gives up the spare record, if there is one of this process. Never fails in a way that matters. */
 void jobq__queue_leave_spare(jobq_queue *queue);
+
+/* Tells the store what was counted when it is due, or whatever there is; trouble is no error
+ * here. */
+void jobq__queue_book(jobq_queue *queue);
+void jobq__queue_book_all(jobq_queue *queue);
 
 /* After that code the store may have done what it was asked: its answer is lost. */
 bool jobq__queue_is_doubtful(int rc);

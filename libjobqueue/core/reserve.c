@@ -151,6 +151,9 @@ static int take_next(taking *t)
     if (!queue->batch.first)
         return 0;
     t->l->cancel = queue->batch.first->cancel;
+    if (queue->batch.first->fence == 1)
+        jobq__tally_pushed(&queue->tally, queue->batch.first->queue,
+                           queue->batch.first->enqueued_at_ms, x.now_ms);
     rc = jobq__job_fill(&t->l->job, queue->batch.first, NULL, NULL, x.now_ms);
     if (rc < 0)
         doubt_spare(queue);
@@ -218,13 +221,38 @@ static bool may_hand_out(jobq__loan *l, jobq__verdict *verdict, jobq_ending *end
         return false;
     }
     start = jobq__retry_may_start(&job->policy, &job->counters, jobq__job_store_now(job), &reason);
-    *verdict = (jobq__verdict){.op = start == JOBQ__START_DROP ? JOBQ_OP_DONE : JOBQ_OP_DEAD,
-                               .reason = (uint8_t)reason,
-                               .counters = job->counters};
+    jobq__retry_turn_away(&job->policy, &job->counters, start, reason, verdict);
+    if (start == JOBQ__START_DROP)
+        jobq_job_refuse_result(job, JOBQ__DROPPED_TEXT, strlen(JOBQ__DROPPED_TEXT));
     if (reason == JOBQ__REASON_CRASHED)
         jobq_job_set_error(job, NULL, 0, JOBQ__LOST_TEXT, strlen(JOBQ__LOST_TEXT), NULL, 0, NULL,
                            0);
     return start == JOBQ__START_RUN;
+}
+
+/* Rule B6: its key is free before anybody runs it. 1: it is, or it has none to give up; 0: somebody
+ * else has the job now. */
+static int free_key(taking *t)
+{
+    const jobq_job *job = &t->l->job;
+    const jobq__verdict verdict = {.op = JOBQ_OP_FREE_KEY, .counters = job->counters};
+    jobq_settlement s;
+    jobq_exchange x = {.worker = jobq__slice_text(t->queue->spare.id),
+                       .lease_ms = t->lease_ms,
+                       .settle = &s,
+                       .settle_count = 1,
+                       .out = &t->queue->batch};
+    int rc;
+
+    if (!jobq__retry_frees_key(&job->policy, &job->counters))
+        return 1;
+    jobq__job_settlement(job, &verdict, &s);
+    rc = jobq__queue_note(t->queue, jobq__store_exchange(t->queue->store, &x));
+    if (rc == 0 && s.result < 0 && s.result != JOBQ_ELEASE)
+        rc = jobq__loan_answer(job, s.result);
+    if (rc < 0)
+        doubt_spare(t->queue);
+    return rc < 0 ? rc : s.result == 0;
 }
 
 /* Settles a job that is not handed out, under the spare record. */
@@ -241,6 +269,7 @@ static int turn_away(taking *t, const jobq__verdict *verdict, jobq_ending ending
 
     jobq__job_settlement(&l->job, verdict, &s);
     jobq__loan_record(l, t->queue->spare.id, ending, &s);
+    jobq__loan_outcome(l, &s);
     if (verdict->reason == JOBQ__REASON_CANCELLED) /* nothing went wrong */
         s.error = jobq__slice(NULL, 0);
     rc = jobq__queue_note(t->queue, jobq__store_exchange(t->queue->store, &x));
@@ -248,7 +277,17 @@ static int turn_away(taking *t, const jobq__verdict *verdict, jobq_ending ending
         t->queue->counters[JOBQ__COUNT_DEAD]++;
     if (rc < 0) /* not handed out, and perhaps not settled */
         doubt_spare(t->queue);
-    return rc; /* a refused token means that somebody else has it now */
+    return rc < 0 ? rc : 0; /* a refused token means that somebody else has it now */
+}
+
+/* 1: it is the caller's; 0: somebody else has it now. */
+static int hand_out(taking *t)
+{
+    int rc = free_key(t);
+
+    if (rc > 0 && (rc = commit(t)) == 0)
+        rc = 1;
+    return rc;
 }
 
 static void leave_out_paused(taking *t)
@@ -315,12 +354,9 @@ static int take(taking *t)
         paused = is_paused_now(t, &verdict);
         if (paused < 0)
             return paused;
-        if (!paused && may_hand_out(t->l, &verdict, &ending)) {
-            rc = commit(t);
-            return rc < 0 ? rc : 1;
-        }
-        rc = turn_away(t, &verdict, ending);
-        if (rc < 0)
+        rc = !paused && may_hand_out(t->l, &verdict, &ending) ? hand_out(t)
+                                                              : turn_away(t, &verdict, ending);
+        if (rc != 0)
             return rc;
     }
 }
@@ -330,6 +366,7 @@ static int reserve(taking *t)
     bool maintained = jobq__clock_mono_ms() >= t->queue->maintain_at_mono_ms;
     int rc = clear_doubt(t->queue, t->lease_ms);
 
+    jobq__queue_book(t->queue);
     rc = rc == 0 && maintained ? maintain(t->queue) : rc;
     rc = rc < 0 ? rc : take(t);
     if (rc != 0 || maintained || t->next_due_ms == 0 || t->next_due_ms > t->now_ms)

@@ -9,7 +9,12 @@
 
 #include "core/conf_table.h"
 
-enum { PARK_FIRST_MS = 10000, PARK_LONGEST_MS = 60000, PARK_ANNOUNCED_MS = 1000 };
+enum {
+    PARK_FIRST_MS = 10000,
+    PARK_LONGEST_MS = 60000,
+    PARK_ANNOUNCED_MS = 1000,
+    TRACKED_LEAST_MS = 3600000
+};
 static const int64_t longest_ms = (int64_t)JOBQ__TEN_YEARS_S * 1000;
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -77,6 +82,7 @@ static void from_registrations(jobq__policy *policy, const jobq_conf *worker,
     policy->max_exceptions = PICK(max_exceptions);
     policy->max_releases = PICK(max_releases);
     policy->keep_done_ms = PICK(keep_done_ms);
+    policy->dead_retention_ms = PICK(dead_retention_ms);
     policy->fail_on_timeout = PICK(fail_on_timeout);
     policy->timeout_grace_ms = worker->s.timeout_grace_ms;
     policy->unknown_for_ms = worker->s.unknown_for_ms;
@@ -88,6 +94,11 @@ static void backoff_from_header(jobq__backoff *to, const jobq__header *header)
     *to = (jobq__backoff){.exponential = header->backoff_exponential};
     to->count = header->backoff_exponential ? 0 : header->backoff_count;
     memcpy(to->list_ms, header->backoff_ms, sizeof(to->list_ms));
+}
+
+static int64_t longer(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
 }
 
 static int64_t instant(int64_t ms, bool relative, int64_t base_at_ms)
@@ -111,6 +122,11 @@ static void from_push(jobq__policy *policy, const jobq__header *header, int64_t 
     if (header->has_expires)
         policy->expires_at_ms = instant(header->expires_ms, header->expires_relative, base_at_ms);
     policy->drop_expired = header->drop_expired;
+    policy->tracked = header->track;
+    policy->until_started = header->until_started;
+    policy->remember_ms = header->idempotent_for_ms;
+    if (policy->tracked)
+        policy->keep_done_ms = longer(policy->keep_done_ms, TRACKED_LEAST_MS);
 }
 
 void jobq__policy_make(jobq__policy *policy, const jobq_conf *worker, const jobq_conf *handler,
@@ -184,6 +200,48 @@ int jobq__retry_may_start(const jobq__policy *policy, const jobq_counters *count
     return JOBQ__START_DEAD;
 }
 
+/* ---- how long what has ended is kept --------------------------------------------------------- */
+
+static void keep_done(const jobq__policy *policy, jobq__verdict *out)
+{
+    out->op = JOBQ_OP_DONE;
+    out->keep_ms = longer(policy->keep_done_ms, policy->remember_ms);
+    out->keep_bare = policy->keep_done_ms == 0 && out->keep_ms > 0;
+}
+
+/* Dead jobs with an end of their own stay at least as long as somebody counts on finding them. */
+static void keep_dead(const jobq__policy *policy, int reason, jobq__verdict *out)
+{
+    out->op = JOBQ_OP_DEAD;
+    out->reason = (uint8_t)reason;
+    out->delay_ms = 0;
+    out->keep_bare = false;
+    out->keep_ms = policy->dead_retention_ms;
+    if (out->keep_ms > 0)
+        out->keep_ms = longer(
+            out->keep_ms, longer(policy->remember_ms, policy->tracked ? policy->keep_done_ms : 0));
+}
+
+void jobq__retry_turn_away(const jobq__policy *policy, const jobq_counters *counters, int how,
+                           int reason, jobq__verdict *out)
+{
+    *out = (jobq__verdict){.counters = *counters};
+    if (how != JOBQ__START_DROP) {
+        keep_dead(policy, reason, out);
+        return;
+    }
+    out->reason = (uint8_t)reason;
+    out->op = JOBQ_OP_DONE;
+    if (policy->tracked || policy->remember_ms > 0)
+        keep_done(policy, out);
+}
+
+bool jobq__retry_frees_key(const jobq__policy *policy, const jobq_counters *counters)
+{
+    return policy->until_started &&
+           !(counters->failures || counters->crashes || counters->releases);
+}
+
 bool jobq__retry_is_delicate(const jobq__policy *policy, const jobq_counters *counters)
 {
     return counters->losses > 0 ||
@@ -231,9 +289,7 @@ typedef struct {
 
 static void bury(judgement *j, int reason)
 {
-    j->out->op = JOBQ_OP_DEAD;
-    j->out->reason = (uint8_t)reason;
-    j->out->delay_ms = 0;
+    keep_dead(j->policy, reason, j->out);
 }
 
 static void put_back(judgement *j, int64_t delay_ms)
@@ -265,8 +321,7 @@ static void again_or_dead(judgement *j, int64_t k)
 static void judge_done(judgement *j)
 {
     end_rows(j);
-    j->out->op = JOBQ_OP_DONE;
-    j->out->keep_ms = j->policy->keep_done_ms;
+    keep_done(j->policy, j->out);
 }
 
 static void judge_failure(judgement *j)

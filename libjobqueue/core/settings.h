@@ -31,13 +31,17 @@ typedef struct {
     size_t count;
 } jobq__names;
 
+/* The words of on_duplicate; the first two are JOBQ_DUPLICATE_* of the contract. */
+enum { JOBQ__ON_DUPLICATE_KEEP, JOBQ__ON_DUPLICATE_REPLACE, JOBQ__ON_DUPLICATE_ERROR };
+
 typedef struct {
     /* connection */
     char *queue, *synchronous, *prefix, *schema, *ca, *cert, *key;
-    int64_t max_payload, read_timeout_ms, connect_timeout_ms;
+    int64_t max_payload, read_timeout_ms, connect_timeout_ms, capacity;
     bool migrate, verify, listen;
     /* worker, handler, push */
-    int64_t tries, timeout_ms, max_crashes, max_exceptions, max_releases, keep_done_ms;
+    int64_t tries, timeout_ms, max_crashes, max_exceptions, max_releases, keep_done_ms,
+        dead_retention_ms;
     bool fail_on_timeout;
     jobq__backoff backoff;
     double jitter;
@@ -56,12 +60,17 @@ typedef struct {
     int64_t delay_ms, at_ms, priority, version;
     char *id, *unique;
     jobq__moment retry_until, expires;
-    int on_expire; /* 0 dead, 1 drop */
+    int on_expire;    /* 0 dead, 1 drop */
+    int unique_scope; /* 0 until_done, 1 until_started */
+    int on_duplicate; /* JOBQ__ON_DUPLICATE_* */
+    int64_t max_wait_ms, idempotent_for_ms;
+    bool idempotent, track;
 } jobq__settings;
 
 /* given[offset of a field] = 1: that option was given. Texts and names lie in the arena. */
 struct jobq_conf {
     int scope, style;
+    int words; /* the style of who gave the options: that of the set merged into this one last */
     uint8_t given[sizeof(jobq__settings)];
     jobq__arena texts;
     jobq__settings s; /* defaults where not given */
@@ -79,6 +88,9 @@ void jobq__settings_default(jobq__settings *s);
 bool jobq__conf_is_option(const char *snake);
 const char *jobq__conf_next_name(void *conf, size_t i);
 /* How the conf's front end spells that option ("maxTime", "--max-time"). */
+enum { JOBQ__SPELLED_SIZE = 48 };
 const char *jobq__conf_spell(const jobq_conf *conf, const char *snake, char *out, size_t size);
+/* The same for errors that are found when all is given. */
+const char *jobq__conf_word(const jobq_conf *conf, const char *snake, char *out, size_t size);
 
 #endif

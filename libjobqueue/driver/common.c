@@ -5,6 +5,8 @@
 #include "driver/common.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -37,10 +39,10 @@ int jobq__refuse_schema(const char *driver, const char *place, int version, int 
     place = place ? place : "";
     if (version > ours)
         return jobq__error_set_driver(
-            JOBQ_ECONF, JOBQ__FATAL, driver, 0,
+            JOBQ_ECONF, JOBQ__FATAL | JOBQ__SCHEMA, driver, 0,
             "%s%s%s: schema version %d is newer than this library's %d: update the library", driver,
             colon, place, version, ours);
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, driver, 0,
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL | JOBQ__SCHEMA, driver, 0,
                                   "%s%s%s: schema version %d, this library needs %d (run "
                                   "`jobqueue migrate`, or allow migrate)",
                                   driver, colon, place, version, ours);
@@ -74,4 +76,30 @@ int64_t jobq__poll_gap(int64_t *gap_ms, int64_t most_ms)
     gap = gap < most ? gap : most;
     *gap_ms = gap * 3 / 2 < most ? gap * 3 / 2 : most;
     return gap;
+}
+
+int jobq__remark(jobq_examination *e, int grade, const char *check, const char *advice,
+                 const char *fmt, ...)
+{
+    jobq_remark *remark = jobq_batch_alloc(e->out, sizeof(*remark));
+    char text[1001];
+    va_list args;
+
+    if (!remark)
+        return jobq__error_nomem();
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    remark->grade = grade;
+    remark->check = check;
+    remark->text = jobq_batch_copy(e->out, text, strlen(text) + 1).p;
+    remark->advice = advice;
+    if (!remark->text)
+        return jobq__error_nomem();
+    if (e->last)
+        e->last->next = remark;
+    else
+        e->remarks = remark;
+    e->last = remark;
+    return 0;
 }

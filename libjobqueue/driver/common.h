@@ -23,6 +23,11 @@ int jobq__refuse_lapsed(const char *driver, jobq_slice worker); /* JOBQ_ELEASE *
 int jobq__refuse_schema(const char *driver, const char *place, int version, int ours);
 int jobq__refuse_wait(const char *driver); /* by errno: JOBQ_EINTR after a signal, else JOBQ_EIO */
 
+/* Adds a remark to an examination; the text is cut at 1000 bytes. JOBQ_ENOMEM. */
+JOBQ_PRINTF(5, 6)
+int jobq__remark(jobq_examination *e, int grade, const char *check, const char *advice,
+                 const char *fmt, ...);
+
 /* As poll; a time that is over asks without waiting. */
 int jobq__poll_us(struct pollfd *fds, nfds_t n, int64_t left_us);
 /* Where the store cannot wake us: how long to sleep before the next look, from 10 ms growing to

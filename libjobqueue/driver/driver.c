@@ -15,7 +15,15 @@
 #include "util/error.h"
 #include "util/once.h"
 
-enum { ID_MAX = 128, QUEUE_MAX = 128, NAME_MAX_BYTES = 255, UNIQUE_MAX = 1024, PRIORITY_MAX = 9 };
+enum {
+    ID_MAX = 128,
+    QUEUE_MAX = 128,
+    NAME_MAX_BYTES = 255,
+    UNIQUE_MAX = 1024,
+    STATEMENT_MAX = 65536,
+    AUDIT_MAX = 1000,
+    PRIORITY_MAX = 9
+};
 
 /* ---- the handle ------------------------------------------------------------------------------ */
 
@@ -27,6 +35,12 @@ void jobq__store_disconnect(jobq__store *store)
         store->driver->close(store->handle);
     else
         store->driver->forget(store->handle); /* the parent's (rule K4) */
+    store->handle = NULL;
+    store->schema_done = false;
+}
+
+void jobq__store_abandon(jobq__store *store)
+{
     store->handle = NULL;
     store->schema_done = false;
 }
@@ -114,6 +128,8 @@ static int check_features(const jobq_driver *driver, const jobq_push *item)
 {
     if (item->unique.p && !(driver->features & JOBQ_FEATURE_UNIQUE))
         return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s store has no unique keys", driver->name);
+    if (item->guard && !(driver->features & JOBQ_FEATURE_EFFECT))
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s store has no guards", driver->name);
     if (item->priority && !(driver->features & JOBQ_FEATURE_PRIORITY))
         return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s store has no priorities", driver->name);
     return 0;
@@ -320,11 +336,11 @@ int jobq__store_maintain(jobq__store *store, jobq_maintenance *m)
     return rc ? rc : store->driver->maintain(store->handle, m);
 }
 
-int jobq__store_find(jobq__store *store, jobq_slice id, jobq_batch *out)
+int jobq__store_find(jobq__store *store, jobq_slice queue, jobq_slice id, jobq_batch *out)
 {
     int rc = ready(store);
 
-    return rc ? rc : store->driver->find(store->handle, id, out);
+    return rc ? rc : store->driver->find(store->handle, queue, id, out);
 }
 
 int jobq__store_list(jobq__store *store, jobq_listing *l)
@@ -407,6 +423,73 @@ int jobq__store_clear(jobq__store *store, jobq_clearing *c)
 
     rc = rc ? rc : ready(store);
     return rc ? rc : store->driver->clear(store->handle, c);
+}
+
+int jobq__store_capacity(jobq__store *store, jobq_limit *l)
+{
+    int rc = check_text("queue", l->queue, 1, QUEUE_MAX);
+
+    if (rc == 0 && l->value < 0)
+        rc = jobq__error_set(JOBQ_EINVAL, "capacity %lld is out of range (allowed: 0 and above)",
+                             (long long)l->value);
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->capacity(store->handle, l);
+}
+
+int jobq__store_book(jobq__store *store, const jobq_minute *minutes, size_t n)
+{
+    int rc = n ? ready(store) : 0;
+
+    return rc || n == 0 ? rc : store->driver->book(store->handle, minutes, n);
+}
+
+int jobq__store_minutes(jobq__store *store, jobq_minutes *m)
+{
+    int rc = check_text("queue", m->queue, 1, QUEUE_MAX);
+
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->minutes(store->handle, m);
+}
+
+int jobq__store_audit(jobq__store *store, jobq_audit *a)
+{
+    int rc = check_queue(a->queue);
+
+    if (rc == 0 && (a->limit < 1 || a->limit > AUDIT_MAX))
+        rc = jobq__error_set(JOBQ_EINVAL, "an audit of limit %zu (allowed: 1 to %d)", a->limit,
+                             AUDIT_MAX);
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->audit(store->handle, a);
+}
+
+int jobq__store_examine(jobq__store *store, jobq_examination *e)
+{
+    int rc = open_handle(store); /* a schema that is missing is a remark */
+
+    return rc ? rc : store->driver->examine(store->handle, e);
+}
+
+int jobq__store_effect(jobq__store *store, jobq_effect *e)
+{
+    int rc = check_text("effect", e->statement.text, 1, STATEMENT_MAX);
+
+    if (rc == 0 && !(store->driver->features & JOBQ_FEATURE_EFFECT))
+        rc = jobq__error_set(JOBQ_EUNSUPPORTED, "the %s store carries out no statements",
+                             store->driver->name);
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->effect(store->handle, e);
+}
+
+int jobq__store_request(jobq__store *store, jobq_request *r)
+{
+    int rc = r->push ? check_push(store->driver, r->push) : 0;
+
+    if (rc == 0 && !(store->driver->features & JOBQ_FEATURE_REQUEST))
+        rc = jobq__error_set(JOBQ_EUNSUPPORTED,
+                             "the %s store has no statements for transactions of others",
+                             store->driver->name);
+    rc = rc ? rc : ready(store);
+    return rc ? rc : store->driver->request(store->handle, r);
 }
 
 int jobq__store_now(jobq__store *store, int64_t *now_ms_out)

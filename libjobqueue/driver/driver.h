@@ -32,6 +32,9 @@ int jobq__store_new(const char *dsn, jobq_conf *conf, jobq__store **store_out);
 void jobq__store_free(jobq__store *store);
 void jobq__store_disconnect(jobq__store *store);
 bool jobq__store_is_open(const jobq__store *store); /* by this process */
+/* Somebody closed its descriptors, whose numbers may be anybody's by now: lets go of what is open
+ * without touching any of it, its memory included. */
+void jobq__store_abandon(jobq__store *store);
 const jobq_driver *jobq__store_driver(const jobq__store *store);
 const char *jobq__store_shown_dsn(const jobq__store *store);  /* password masked */
 const char *jobq__store_connection(const jobq__store *store); /* its name, "default" */
@@ -52,7 +55,8 @@ int jobq__store_held(jobq__store *store, jobq_slice worker, jobq_batch *out);
 int jobq__store_workers(jobq__store *store, jobq_batch *out);
 int jobq__store_wait(jobq__store *store, const jobq_wait *w);
 int jobq__store_maintain(jobq__store *store, jobq_maintenance *m);
-int jobq__store_find(jobq__store *store, jobq_slice id, jobq_batch *out);
+/* queue absent = any */
+int jobq__store_find(jobq__store *store, jobq_slice queue, jobq_slice id, jobq_batch *out);
 int jobq__store_list(jobq__store *store, jobq_listing *l);
 int jobq__store_counts(jobq__store *store, jobq_slice queue, jobq_counts *counts_out);
 int jobq__store_queues(jobq__store *store, jobq_batch *out);
@@ -60,6 +64,13 @@ int jobq__store_mend(jobq__store *store, jobq_mending *m); /* any count */
 int jobq__store_control(jobq__store *store, jobq_control *c);
 int jobq__store_cancel(jobq__store *store, jobq_cancelling *c);
 int jobq__store_clear(jobq__store *store, jobq_clearing *c);
+int jobq__store_capacity(jobq__store *store, jobq_limit *l);
+int jobq__store_book(jobq__store *store, const jobq_minute *minutes, size_t n);
+int jobq__store_minutes(jobq__store *store, jobq_minutes *m);
+int jobq__store_audit(jobq__store *store, jobq_audit *a);
+int jobq__store_examine(jobq__store *store, jobq_examination *e);
+int jobq__store_effect(jobq__store *store, jobq_effect *e);
+int jobq__store_request(jobq__store *store, jobq_request *r);
 int jobq__store_now(jobq__store *store, int64_t *now_ms_out);
 
 /* driver/registry.c */

@@ -197,12 +197,27 @@ static int read_option(const char *p, size_t n, const char *scheme, jobq__arena 
     return option ? option(payload, name.p, value.p, value.n) : 0;
 }
 
+/* Does an option of that name stand before it? Which of the two was meant nobody knows. */
+static bool stands_before(const char *query, const char *option)
+{
+    const size_t name_n = strcspn(option, "=&");
+
+    for (const char *p = query; p < option; p += strcspn(p, "&") + 1)
+        if (strcspn(p, "=&") == name_n && memcmp(p, option, name_n) == 0)
+            return true;
+    return false;
+}
+
 static int read_query(const char *query, const char *scheme, jobq__arena *arena, option_fn option,
                       void *payload)
 {
+    const char *const first = query;
+
     while (query && *query) {
         size_t n = strcspn(query, "&");
-        int rc = read_option(query, n, scheme, arena, option, payload);
+        int rc = n && stands_before(first, query)
+                     ? refuse(scheme, "has an option twice")
+                     : read_option(query, n, scheme, arena, option, payload);
 
         if (rc < 0)
             return rc;

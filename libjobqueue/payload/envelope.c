@@ -6,6 +6,8 @@
  *     r retry until, ms since 1970    R the same, ms after the job's base time
  *     x expires, ms since 1970        X the same, ms after the job's base time
  *     d true: drop when expired       c context, {string: string}
+ *     k true: its result is kept      s true: its unique key is free when it first starts
+ *     i its id is remembered, ms after its end
  */
 #include "payload/envelope.h"
 
@@ -27,6 +29,9 @@ typedef enum {
     F_EXPIRES_AT,
     F_EXPIRES_IN,
     F_DROP,
+    F_TRACK,
+    F_STARTED,
+    F_IDEMPOTENT,
     F_CONTEXT,
     F_COUNT
 } field;
@@ -39,28 +44,19 @@ static int append(void *data, const char *p, size_t n)
     return 0;
 }
 
-static bool is_given(const jobq__header *h, field f)
+/* The fields that stand in the map, a bit each. */
+static unsigned given_fields(const jobq__header *h)
 {
-    switch (f) {
-    case F_TRIES:
-        return h->has_tries;
-    case F_TIMEOUT:
-        return h->has_timeout;
-    case F_BACKOFF:
-        return h->has_backoff && !h->backoff_exponential && h->backoff_count > 0;
-    case F_EXPONENTIAL:
-        return h->has_backoff && h->backoff_exponential;
-    case F_RETRY_AT:
-    case F_RETRY_IN:
-        return h->has_retry_until && h->retry_until_relative == (f == F_RETRY_IN);
-    case F_EXPIRES_AT:
-    case F_EXPIRES_IN:
-        return h->has_expires && h->expires_relative == (f == F_EXPIRES_IN);
-    case F_DROP:
-        return h->drop_expired;
-    default:
-        return h->context_count > 0;
-    }
+    const bool backoff = h->has_backoff && (h->backoff_exponential || h->backoff_count > 0);
+    unsigned given = (unsigned)h->has_tries << F_TRIES | (unsigned)h->has_timeout << F_TIMEOUT;
+
+    given |= (unsigned)backoff << (h->backoff_exponential ? F_EXPONENTIAL : F_BACKOFF);
+    given |= (unsigned)h->has_retry_until << (h->retry_until_relative ? F_RETRY_IN : F_RETRY_AT);
+    given |= (unsigned)h->has_expires << (h->expires_relative ? F_EXPIRES_IN : F_EXPIRES_AT);
+    given |= (unsigned)h->drop_expired << F_DROP | (unsigned)h->track << F_TRACK;
+    given |= (unsigned)h->until_started << F_STARTED;
+    given |= (unsigned)(h->idempotent_for_ms > 0) << F_IDEMPOTENT;
+    return given | (unsigned)(h->context_count > 0) << F_CONTEXT;
 }
 
 static void put_numbers(msgpack_packer *packer, const int64_t *numbers, size_t n)
@@ -91,7 +87,7 @@ static size_t backoff_entries(const jobq__header *h)
     return h->backoff_count < JOBQ__ENVELOPE_BACKOFF ? h->backoff_count : JOBQ__ENVELOPE_BACKOFF;
 }
 
-static const char letters[F_COUNT + 1] = "toberRxXdc";
+static const char letters[F_COUNT + 1] = "toberRxXdksic";
 
 static void put_field(msgpack_packer *packer, const jobq__header *h, field f)
 {
@@ -119,7 +115,12 @@ static void put_field(msgpack_packer *packer, const jobq__header *h, field f)
         msgpack_pack_int64(packer, h->expires_ms);
         break;
     case F_DROP:
+    case F_TRACK:
+    case F_STARTED:
         msgpack_pack_true(packer);
+        break;
+    case F_IDEMPOTENT:
+        msgpack_pack_int64(packer, h->idempotent_for_ms);
         break;
     default:
         put_context(packer, h);
@@ -129,19 +130,21 @@ static void put_field(msgpack_packer *packer, const jobq__header *h, field f)
 int jobq__envelope_write(jobq__buf *out, const jobq__header *h)
 {
     const char fixed[FIXED] = {JOBQ__ENVELOPE_VERSION, h->format == JOBQ_FORMAT_JSON ? 'j' : 'm'};
+    const unsigned given = given_fields(h);
+    const size_t start = out->n;
     msgpack_packer packer;
-    size_t given = 0, start = out->n;
+    size_t count = 0;
 
-    for (int f = 0; f < F_COUNT; f++)
-        given += is_given(h, (field)f);
     if (given == 0 && h->format == JOBQ_FORMAT_MSGPACK)
         return 0;
     jobq__buf_add(out, fixed, sizeof(fixed));
-    if (given > 0) {
+    if (given) {
         msgpack_packer_init(&packer, out, append);
-        msgpack_pack_map(&packer, given);
         for (int f = 0; f < F_COUNT; f++)
-            if (is_given(h, (field)f))
+            count += given >> f & 1;
+        msgpack_pack_map(&packer, count);
+        for (int f = 0; f < F_COUNT; f++)
+            if (given >> f & 1)
                 put_field(&packer, h, (field)f);
     }
     if (!out->failed)
@@ -270,11 +273,11 @@ static int read_context(header_reader *in, const jobq_token *map)
     return 0;
 }
 
-static int read_drop(header_reader *in, const jobq_token *t)
+static int read_flag(const jobq_token *t, bool *out, const char *what)
 {
     if (t->kind != JOBQ_BOOL)
-        return malformed("\"d\" (drop when expired) must be true or false");
-    in->h.drop_expired = t->as.boolean;
+        return malformed(what);
+    *out = t->as.boolean;
     return 0;
 }
 
@@ -341,7 +344,15 @@ static int read_field(header_reader *in, field f, const jobq_token *t)
     case F_EXPIRES_IN:
         return read_moment(in, t, f);
     case F_DROP:
-        return read_drop(in, t);
+        return read_flag(t, &in->h.drop_expired, "\"d\" (drop when expired) must be true or false");
+    case F_TRACK:
+        return read_flag(t, &in->h.track, "\"k\" (track) must be true or false");
+    case F_STARTED:
+        return read_flag(t, &in->h.until_started,
+                         "\"s\" (key until started) must be true or false");
+    case F_IDEMPOTENT:
+        return read_number(t, &in->h.idempotent_for_ms,
+                           "\"i\" (idempotent) must be a number of ms >= 0");
     case F_CONTEXT:
         return read_context(in, t);
     default:

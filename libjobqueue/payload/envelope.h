@@ -29,8 +29,10 @@ typedef struct {
     int format; /* JOBQ_FORMAT_* */
     bool has_tries, has_timeout, has_backoff, has_retry_until, has_expires;
     bool backoff_exponential, retry_until_relative, expires_relative, drop_expired;
+    bool track, until_started; /* what becomes of it concerns others, too */
     uint8_t backoff_count;
     int64_t tries, timeout_ms, retry_until_ms, expires_ms;
+    int64_t idempotent_for_ms; /* 0 = its id is not remembered */
     int64_t backoff_ms[JOBQ__ENVELOPE_BACKOFF];
     const jobq__pair *context;
     size_t context_count;

@@ -8,7 +8,11 @@
 
 #include <jobqueue/error.h>
 
-enum { JOBQ__RETRYABLE = 1, JOBQ__FATAL = 2 };
+enum {
+    JOBQ__RETRYABLE = 1,
+    JOBQ__FATAL = 2,
+    JOBQ__SCHEMA = 4 /* the store's tables are of another version than ours */
+};
 
 struct jobq_error {
     int code;

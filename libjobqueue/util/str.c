@@ -154,6 +154,7 @@ bool jobq__str_int(const char *p, size_t n, int64_t *out)
     return errno == 0 && *end == '\0';
 }
 
+/* The host program may have set a locale whose decimal sign is a comma. */
 static locale_t c_locale;
 static pthread_once_t c_locale_made = PTHREAD_ONCE_INIT;
 
@@ -174,13 +175,28 @@ bool jobq__str_double(const char *p, size_t n, double *out)
     text[n] = '\0';
     if (strspn(text, "0123456789.eE-+") != n)
         return false;
-    /* The host program may have set a locale whose decimal sign is a comma. */
     pthread_once(&c_locale_made, make_c_locale);
     value = strtod_l(text, &end, c_locale);
     if (*end != '\0' || isnan(value) || isinf(value))
         return false;
     *out = value;
     return true;
+}
+
+void jobq__str_put_double(char out[40], int digits, double value)
+{
+    locale_t own;
+
+    pthread_once(&c_locale_made, make_c_locale);
+    own = uselocale(c_locale); /* this thread's only */
+    snprintf(out, 40, "%.*g", digits, value);
+    uselocale(own);
+}
+
+double jobq__str_to_double(const char *text)
+{
+    pthread_once(&c_locale_made, make_c_locale);
+    return strtod_l(text, NULL, c_locale);
 }
 
 /* Letters to change, add, drop or swap with their neighbour. */

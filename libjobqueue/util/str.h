@@ -25,6 +25,10 @@ bool jobq__word_listed(const char *list, const char *word, size_t n);
 /* The whole text as a number, or false: no blanks, no sign but '-', no hex, no overflow, no NaN. */
 bool jobq__str_int(const char *p, size_t n, int64_t *out);
 bool jobq__str_double(const char *p, size_t n, double *out);
+/* To and from text with a point for the decimal sign, whatever locale the host program has set: as
+ * "%.*g" with so many digits (17: reads back equal), and as strtod. */
+void jobq__str_put_double(char out[40], int digits, double value);
+double jobq__str_to_double(const char *text);
 
 /* The candidate nearest to `word`, NULL when none is near. `next` gives the i-th candidate, NULL
  * past the end. */

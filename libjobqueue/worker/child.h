@@ -15,7 +15,21 @@ typedef struct {
     int64_t started_us;
     jobq_job *job;
     jobq__buf kept;
+    bool reached; /* it has used the connection below */
 } jobq__child_seat;
+
+/* The connection that was opened for statements of running jobs (child_told.c). */
+typedef struct {
+    bool own;       /* it was; else what is open is the application's */
+    bool spoiled;   /* its file's descriptors were closed by a handler: none in this process */
+    uint32_t users; /* running jobs that have used it */
+    size_t count;
+    struct {
+        int fd;
+        jobq__fd_identity identity;
+    } fds[16];
+    uint64_t before[64]; /* descriptors open before the call under way */
+} jobq__child_link;
 
 struct jobq__child {
     jobq__slot *slot;
@@ -28,7 +42,8 @@ struct jobq__child {
     bool has_message, message_has_area, message_is_event;
     bool polled; /* the last step was JOBQ_STEP_WAIT */
     int64_t began_ms, armed_us, measured_ms;
-    jobq__buf fault;
+    jobq__buf fault, outcome;
+    jobq__child_link link;
     jobq_event event;
     jobq_job event_job;
 };
@@ -39,6 +54,17 @@ void jobq__child_tell_master(const jobq_worker *worker);
 /* Leaves after the running job when one of its limits says so (rule G1). */
 void jobq__child_check_wear(jobq_worker *worker, int64_t now_ms);
 void jobq__child_foresee(const jobq_worker *worker); /* that it will soon */
+
+/* child_told.c: what running jobs say of themselves and do in the store (rules N7, O1) */
+int jobq__child_progress(jobq_job *job);
+/* The outcome of a job that is done and kept, behind its result; waits for the place of large
+ * ones. */
+void jobq__child_take_outcome(const jobq_worker *worker, const jobq_job *job,
+                              jobq__result_message *result);
+int jobq__child_reach(jobq_job *job, jobq__reach *r);
+void jobq__child_unreach(const jobq_job *job);
+/* The job of a seat that has reached for it has ended. */
+void jobq__child_leave_link(jobq_worker *worker, jobq__child_seat *seat);
 
 /* child_job.c */
 /* May that one begin beside those that run? */

@@ -102,7 +102,8 @@ static void *wait_for_room(const jobq_worker *worker, size_t n)
 static void write_result(const jobq_worker *worker, jobq__result_message *result)
 {
     struct jobq__child *child = worker->child;
-    const size_t n = sizeof(*result) + result->fault_n;
+    const size_t behind = result->outcome_in_area ? 0 : result->outcome_n;
+    const size_t n = sizeof(*result) + result->fault_n + behind;
     char *room = wait_for_room(worker, n);
 
     if (!room)
@@ -110,6 +111,8 @@ static void write_result(const jobq_worker *worker, jobq__result_message *result
     memcpy(room, result, sizeof(*result));
     if (result->fault_n)
         memcpy(room + sizeof(*result), child->fault.p, result->fault_n);
+    if (behind)
+        memcpy(room + sizeof(*result) + result->fault_n, child->outcome.p, behind);
     jobq__ring_publish(&child->slot->results, n);
 }
 
@@ -142,6 +145,9 @@ static int settle_job(jobq_job *job, jobq_ending ending, int64_t delay_ms)
     if (!number)
         return jobq__error_set(JOBQ_EINVAL, "job %s is settled already", job->id);
     atomic_store(&run_of(job)->number, 0);
+    if (seat_of(job)->reached)
+        jobq__child_leave_link(worker, seat_of(job));
+    result.asked_done = atomic_load(&run_of(job)->asked_done) == number;
     if (jobq__ending_began(ending)) {
         result.ran_us = now_us - seat_of(job)->started_us;
         if (!is_hook(job))
@@ -151,6 +157,8 @@ static int settle_job(jobq_job *job, jobq_ending ending, int64_t delay_ms)
         jobq__child_retire(worker, NULL, 0);
     jobq__child_check_wear(worker, result.ended_mono_ms);
     encode_fault(child, job, &result);
+    if (job->has_outcome && ending == JOBQ_ENDED_DONE && jobq_job_is_kept(job))
+        jobq__child_take_outcome(worker, job, &result);
     write_result(worker, &result);
     jobq__slot_end(slot, number);
     leave_seat(child, seat_of(job));
@@ -185,6 +193,30 @@ static int extend_job(jobq_job *job)
     return 0;
 }
 
+static int tell_progress(jobq_job *job)
+{
+    const int rc = extend_job(job);
+
+    return rc < 0 ? rc : jobq__child_progress(job);
+}
+
+/* Whether the lease holds is the store's to say. */
+static int reach_store(jobq_job *job, jobq__reach *r, bool for_done)
+{
+    (void)for_done;
+    if (!is_own_process(job))
+        return jobq__error_set(JOBQ_EFORKED, "job %s belongs to the process that took it", job->id);
+    return jobq__child_reach(job, r);
+}
+
+/* Known to the dispatcher before the application can use it (rule O1). */
+static void unreach_store(jobq_job *job, jobq__reach *r, bool for_done)
+{
+    if (for_done && r->result == 0)
+        atomic_store(&run_of(job)->asked_done, number_of(job));
+    jobq__child_unreach(job);
+}
+
 static bool is_job_stopping(const jobq_job *job)
 {
     const jobq_worker *worker = job->giver;
@@ -212,6 +244,9 @@ static const jobq__job_ops job_ops = {
     .is_cancelled = is_job_cancelled,
     .is_stopping = is_job_stopping,
     .interrupted = take_interrupt,
+    .progress = tell_progress,
+    .reach = reach_store,
+    .unreach = unreach_store,
 };
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -264,6 +299,7 @@ static bool fill_job(jobq_job *job, const jobq__job_message *m, const char **tex
     job->base_at_ms = m->base_at_ms;
     job->taken_at_ms = m->taken_at_ms;
     job->taken_mono_ms = m->taken_mono_ms;
+    job->token = m->token;
     job->version = m->version;
     job->priority = m->priority;
     job->policy = m->policy;
@@ -321,6 +357,7 @@ static bool fill_seat(jobq_worker *worker, const jobq__job_message *m, uint32_t 
     job->ops = &job_ops;
     job->giver = worker;
     job->seat = i;
+    job->max_result = worker->queue->conf->s.max_payload;
     job->started_mono_ms = now_ms;
     if (m->seats > 1)
         jobq__child_release_message(child);

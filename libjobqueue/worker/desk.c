@@ -47,13 +47,17 @@ jobq__ticket *jobq__desk_take(jobq__desk *desk)
 {
     jobq__ticket *ticket = desk->unused.first;
     jobq__handout *handout;
+    jobq__buf said;
 
     if (!ticket)
         return NULL;
     jobq__tickets_remove(&desk->unused, ticket);
     handout = ticket->handout;
+    said = ticket->said;
     memset(ticket, 0, sizeof(*ticket));
     ticket->handout = handout;
+    ticket->said = said;
+    jobq__buf_reset(&ticket->said);
     ticket->delay_ms = ticket->ran_us = -1;
     return ticket;
 }
@@ -77,6 +81,8 @@ static void unlink_ticket(jobq__desk *desk, jobq__ticket *ticket)
         jobq__tickets_remove(&desk->held, ticket);
     else if (ticket->phase == JOBQ__TICKET_OUT)
         leave_seat(desk, ticket);
+    if (ticket->has_said)
+        jobq__told_forget(desk, ticket);
     else if (ticket->phase == JOBQ__TICKET_ENDED)
         jobq__tickets_remove(&desk->ended, ticket);
     if (ticket->handout->hook &&
@@ -98,6 +104,7 @@ void jobq__desk_drop(jobq__desk *desk, jobq__ticket *ticket)
         atomic_fetch_add_explicit(&desk->words->jobs_run, 1, memory_order_relaxed);
     if (ticket->parcel && --ticket->parcel->jobs == 0)
         jobq__desk_return_parcel(desk, ticket->parcel);
+    jobq__told_drop(desk, ticket);
     jobq__free(ticket->own_fault);
     ticket->own_fault = NULL;
     ticket->parcel = NULL;
@@ -225,6 +232,7 @@ int jobq__desk_new(jobq_worker *worker, jobq__handout *handouts, size_t n, jobq_
     desk->worker = worker;
     desk->store = worker->queue->store;
     desk->words = worker->shared.words;
+    desk->tally = &worker->queue->tally;
     desk->settings = &worker->run_conf->s;
     desk->id = jobq__slice_text(desk->words->worker_id);
     desk->average_us = -1;
@@ -261,9 +269,11 @@ void jobq__desk_free(jobq__desk *desk)
 {
     if (!desk)
         return;
-    for (size_t i = 0; i < desk->ticket_count; i++)
+    for (size_t i = 0; i < desk->ticket_count; i++) {
         if (desk->tickets[i].phase != JOBQ__TICKET_FREE)
             jobq__desk_drop(desk, &desk->tickets[i]);
+        jobq__buf_free(&desk->tickets[i].said);
+    }
     free_parcels(desk);
     while (desk->posts)
         jobq__posts_drop(desk);
@@ -320,22 +330,22 @@ enum { SAY_AGAIN_MS = 60000 };
 bool jobq__desk_say(jobq__desk *desk, const char *what, jobq_slice name)
 {
     size_t oldest = 0;
-    char text[sizeof(desk->said[0].name)];
+    char text[sizeof(desk->lines[0].name)];
 
     snprintf(text, sizeof(text), "%s %.*s", what, (int)(name.n > 48 ? 48 : name.n),
              (const char *)name.p);
-    for (size_t i = 0; i < sizeof(desk->said) / sizeof(desk->said[0]); i++) {
-        if (desk->said[i].at_ms && strcmp(desk->said[i].name, text) == 0) {
-            if (desk->now_ms - desk->said[i].at_ms < SAY_AGAIN_MS)
+    for (size_t i = 0; i < sizeof(desk->lines) / sizeof(desk->lines[0]); i++) {
+        if (desk->lines[i].at_ms && strcmp(desk->lines[i].name, text) == 0) {
+            if (desk->now_ms - desk->lines[i].at_ms < SAY_AGAIN_MS)
                 return false;
             oldest = i;
             break;
         }
-        if (desk->said[i].at_ms < desk->said[oldest].at_ms)
+        if (desk->lines[i].at_ms < desk->lines[oldest].at_ms)
             oldest = i;
     }
-    memcpy(desk->said[oldest].name, text, sizeof(text));
-    desk->said[oldest].at_ms = desk->now_ms;
+    memcpy(desk->lines[oldest].name, text, sizeof(text));
+    desk->lines[oldest].at_ms = desk->now_ms;
     return true;
 }
 
@@ -372,6 +382,7 @@ void jobq__desk_situation(jobq__desk *desk)
     s->held = (int64_t)desk->held.count;
     s->in_doubt = desk->ask_held;
     jobq__control_situation(desk);
+    jobq__told_situation(desk);
     s->unsettled = (int64_t)desk->ended.count;
     s->results = s->reserve_failures > 0 ? count_results(desk) : s->unsettled;
     if (!is_resting(s))

@@ -12,6 +12,7 @@
 #ifndef JOBQ_WORKER_DESK_H
 #define JOBQ_WORKER_DESK_H
 
+#include "core/minutes.h"
 #include "util/alloc.h"
 #include "worker/step.h"
 #include "worker/worker.h"
@@ -44,20 +45,29 @@ typedef struct jobq__ticket {
     int64_t delay_ms, ran_us, ended_mono_ms;
     jobq_slice fault; /* encoded; in a result ring or own_fault */
     char *own_fault;
+    jobq_slice outcome; /* encoded; in a result ring, the place for large ones or own_outcome */
+    char *own_outcome;
+    bool outcome_in_area;
+    /* the newest that it said of itself, when the store has not been told; memory is kept */
+    jobq__buf said;
+    bool has_said, unsaid; /* unsaid: it ended before the store was told */
     jobq__verdict verdict;
     int status; /* the store's answer */
     uint8_t phase;
-    bool judged;    /* verdict stands */
-    bool tried;     /* it was in an exchange whose outcome is unknown */
-    bool shared;    /* others ran in the child that died */
-    bool known;     /* how it ended is known, but its child must be gone before it is settled */
-    uint8_t cancel; /* JOBQ_CANCEL_*: it is to end (rule L3) */
-    bool bare;      /* settle without error text: the store refused it */
-    bool lost;      /* its lease is lost */
-    bool listed;    /* stands in the record's running list */
-    bool shown;     /* "Processing" is out */
-    bool ran;       /* its handler ran: counts for max_jobs */
-    bool seated;    /* counted in its seat's unsettled */
+    bool judged;     /* verdict stands */
+    bool tried;      /* it was in an exchange whose outcome is unknown */
+    bool shared;     /* others ran in the child that died */
+    bool known;      /* how it ended is known, but its child must be gone before it is settled */
+    uint8_t cancel;  /* JOBQ_CANCEL_*: it is to end (rule L3) */
+    bool bare;       /* settle without error text: the store refused it */
+    bool lost;       /* its lease is lost */
+    bool listed;     /* stands in the record's running list */
+    bool shown;      /* "Processing" is out */
+    bool ran;        /* its handler ran: counts for max_jobs */
+    bool seated;     /* counted in its seat's unsettled */
+    bool asked_done; /* it has its done statement: a refusal means done (rule O1) */
+    bool key_wanted; /* it would begin now: its unique key is to be freed first (rule B6) ... */
+    bool key_freed;  /* ... and is */
 } jobq__ticket;
 
 typedef struct {
@@ -74,6 +84,7 @@ typedef struct {
     jobq__tickets out;                  /* in the order given */
     jobq__ticket *cells[JOBQ__RECORDS]; /* by number % JOBQ__RECORDS */
     uint64_t cursor;                    /* results read so far */
+    uint32_t told;                      /* what running jobs said of themselves, read so far */
     size_t unsettled;                   /* of them not yet answered for */
     int64_t rest_until_ms;
     /* how long its running hand-out has been running, 0 = none; where several run: since the last
@@ -136,6 +147,10 @@ typedef struct jobq__desk {
     jobq__tickets unused, held, ended;
     size_t out;            /* tickets in phase OUT */
     int64_t ran;           /* ended ones whose handler ran, not yet answered for */
+    size_t said_count;     /* running ones with something the store has not been told ... */
+    int64_t said_ms;       /* ... and when it was told last */
+    size_t keys_wanted;    /* held ones whose unique key is to be freed */
+    jobq__tally *tally;    /* what happened, minute by minute (rule N1) */
     jobq__parcel *parcels; /* unused ones */
     jobq__seat *seats;
     size_t seat_count;
@@ -169,11 +184,11 @@ typedef struct jobq__desk {
     size_t post_count;
     jobq__seat *listener; /* who got the last one, and where it ends in its ring */
     uint64_t listener_head;
-    /* what was said lately (rule F3) */
+    /* which lines were written lately (rule F3) */
     struct {
         char name[64];
         int64_t at_ms;
-    } said[32];
+    } lines[32];
     /* names that live workers announce, read at most once a second */
     jobq_batch announced;
     int64_t announced_at_ms;
@@ -232,6 +247,33 @@ void jobq__hooks_judged(jobq__ticket *ticket);
 void jobq__hooks_answered(jobq__desk *desk, const jobq__ticket *ticket);
 /* Those served and the hidden ones. */
 const jobq_slice *jobq__hooks_watch(jobq__desk *desk, const jobq_slice *served, size_t *count);
+
+/* told.c: what held jobs want of the store (rules N7, B6, O1) */
+/* The outcome behind a result; in_area: in the seat's place for large ones. */
+void jobq__told_outcome(jobq__desk *desk, const jobq__seat *seat, jobq__ticket *ticket,
+                        const jobq__result_message *message, const char *behind, size_t n);
+void jobq__told_keep(jobq__desk *desk, jobq__ticket *ticket, const jobq__buf *outcome); /* inline */
+/* Its outcome is no longer needed. */
+void jobq__told_drop(jobq__desk *desk, jobq__ticket *ticket);
+void jobq__told_read(jobq__desk *desk, jobq__seat *seat); /* what running jobs said of themselves */
+void jobq__told_note(jobq__desk *desk, jobq__ticket *ticket, const void *p, size_t n);
+void jobq__told_forget(jobq__desk *desk, jobq__ticket *ticket); /* it has ended */
+void jobq__told_unwant_keys(jobq__desk *desk);                  /* who begins is decided anew */
+/* The held one's key is freed with an exchange of its own; false: it may not start now. */
+bool jobq__told_free_key(jobq__desk *desk, jobq__ticket *ticket);
+/* Tells the store at once what that one said; 0 or JOBQ_ELEASE: a store that is away is the loop's
+ * business. */
+int jobq__told_say(jobq__desk *desk, jobq__ticket *ticket);
+/* Settlements of jobs that go on, behind the first n of the exchange; how many there are then. */
+size_t jobq__told_settlements(jobq__desk *desk, size_t n);
+bool jobq__told_is_one(const jobq_settlement *settlement);
+void jobq__told_answered(jobq__desk *desk, jobq__ticket *ticket, const jobq_settlement *settlement);
+void jobq__told_situation(jobq__desk *desk);
+/* Has its done statement been asked for? */
+bool jobq__told_asked_done(const jobq__desk *desk, const jobq__ticket *ticket);
+/* A refused end that means that its own done statement was carried out: it is done. */
+bool jobq__told_is_done(const jobq__ticket *ticket);
+void jobq__told_book(jobq__desk *desk); /* what happened, to the store */
 
 /* exchange.c */
 int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back);

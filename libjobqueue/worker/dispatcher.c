@@ -219,6 +219,8 @@ static void look(dispatcher *d)
     jobq__desk_situation(desk);
     jobq__room_look(desk);
     jobq__posts_deliver(desk); /* before jobs: one of them may take its process with it */
+    if (desk->keys_wanted > 0)
+        jobq__told_unwant_keys(desk);
     if (is_giving(desk) && !jobq__desk_is_waiting_out(desk)) {
         jobq__give(desk);
         jobq__room_look(desk);
@@ -247,7 +249,7 @@ static void call_store(dispatcher *d, const jobq__step *step)
     int64_t delicate = 0;
 
     for (const jobq__ticket *ticket = desk->held.first; ticket; ticket = ticket->next)
-        delicate += ticket->handout->delicate;
+        delicate += ticket->handout->delicate != 0;
     jobq__desk_call(desk, step, desk->s.idle_children - delicate);
     jobq__results_release(desk); /* also what `held` has answered for */
     if (step->exchange)
@@ -364,8 +366,10 @@ static void finish(jobq__desk *desk)
     jobq__words *words = desk->words;
 
     jobq__posts_deliver(desk);
-    if (desk->renewed && desk->s.reserve_failures == 0)
+    if (desk->renewed && desk->s.reserve_failures == 0) {
+        jobq__told_book(desk);
         jobq__store_leave(desk->store, desk->id);
+    }
     jobq__store_disconnect(desk->store);
     jobq__observer_free(desk->observer); /* writes what it has */
     jobq__ready_set(desk->worker, false);

@@ -3,7 +3,6 @@
  * Events that travel to children: a handful of data behind a job message. Both ends are one
  * program, so the form is plain: per datum a kind, key and text each ended by NUL, then the number.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "util/str.h"
@@ -78,9 +77,9 @@ static void add_datum(jobq__buf *out, char kind, const char *key, const char *te
 
 static void add_number(jobq__buf *out, const char *key, double number)
 {
-    char text[32];
+    char text[40];
 
-    snprintf(text, sizeof(text), "%.15g", number);
+    jobq__str_put_double(text, 15, number);
     add_datum(out, DATUM_NUMBER, key, text, number);
 }
 

@@ -13,7 +13,8 @@
 #include "worker/desk.h"
 
 enum {
-    WANT_BYTES = 4 << 20, /* bodies of one reserve */
+    WANT_BYTES = 4 << 20,   /* bodies of one reserve */
+    SETTLE_BYTES = 4 << 20, /* outcomes of one exchange, at least one */
     MAINTAIN_LIMIT = 1000,
     MAINTAIN_AGAIN_MS = 200, /* when nothing could be done about what is due */
     ANNOUNCED_MS = 1000
@@ -116,15 +117,18 @@ static void hear_due(jobq__desk *desk, int64_t next_due_ms)
 
 static size_t build_settlements(jobq__desk *desk)
 {
-    size_t n = 0;
+    size_t n = 0, bytes = 0;
 
     jobq__arena_reset(&desk->arena);
     for (jobq__ticket *ticket = desk->ended.first; ticket && n < desk->settle_max;
          ticket = ticket->next) {
+        bytes += ticket->outcome.n;
+        if (n > 0 && bytes > SETTLE_BYTES)
+            break;
         jobq__handout_settlement(desk, ticket, &desk->settlements[n]);
         desk->settling[n++] = ticket;
     }
-    return n;
+    return jobq__told_settlements(desk, n);
 }
 
 /* Is something back on the queue that could be reserved at once? What has no answer waits for the
@@ -138,6 +142,10 @@ static bool answer_all(jobq__desk *desk, size_t n)
 
         if (settlement->result == JOBQ__UNANSWERED)
             continue;
+        if (jobq__told_is_one(settlement)) {
+            jobq__told_answered(desk, desk->settling[i], settlement);
+            continue;
+        }
         desk->settling[i]->status = settlement->result;
         back = back || settlement->op == JOBQ_OP_GIVE_BACK ||
                (settlement->op == JOBQ_OP_BACK && settlement->delay_ms <= 0);
@@ -195,7 +203,8 @@ static int fail_exchange(jobq__desk *desk, jobq_exchange *x, jobq__parcel *parce
     if (!is_outcome_known(rc) || (x->want > 0 && rc == JOBQ_ETIMEOUT))
         desk->ask_held = true;
     for (size_t i = 0; !is_outcome_known(rc) && i < x->settle_count; i++)
-        if (desk->settlements[i].result == JOBQ__UNANSWERED)
+        if (desk->settlements[i].result == JOBQ__UNANSWERED &&
+            !jobq__told_is_one(&desk->settlements[i]))
             desk->settling[i]->tried = true;
     answer_all(desk, x->settle_count);
     return rc;
@@ -429,6 +438,8 @@ void jobq__desk_call(jobq__desk *desk, const jobq__step *step, int64_t want_take
         jobq__desk_maintain(desk);
     if (step->exchange && !jobq__desk_is_waiting_out(desk))
         exchange(desk, step, want_taken_back);
+    if (step->book && !jobq__desk_is_waiting_out(desk))
+        jobq__told_book(desk);
 }
 
 /* ---- who announces a name (rule F3)? --------------------------------------------------------- */

@@ -6,7 +6,10 @@
  */
 #include "worker/desk.h"
 
-enum { STEAL_US = 1000 /* less work than this is not worth moving */ };
+enum {
+    STEAL_US = 1000, /* less work than this is not worth moving */
+    SOON = 64        /* delicate ones that begin together */
+};
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
@@ -101,12 +104,23 @@ static void give_plain(jobq__desk *desk)
 
 /* ---- delicate ones --------------------------------------------------------------------------- */
 
+/* In its turn: one whose unique key is to be freed goes before nobody, since the key must not be free
+ * for longer than it takes to begin; *ahead: is there a plain one before it? */
+static bool is_in_turn(const jobq__ticket *ticket, bool *ahead)
+{
+    const uint8_t delicate = ticket->handout->delicate;
+
+    *ahead |= !delicate && ticket->record;
+    return delicate && ticket->record && (delicate & JOBQ__DELICATE_BLAME || !*ahead);
+}
+
 static size_t count_delicate(const jobq__desk *desk)
 {
+    bool ahead = false;
     size_t n = 0;
 
     for (const jobq__ticket *ticket = desk->held.first; ticket; ticket = ticket->next)
-        n += ticket->handout->delicate && ticket->record;
+        n += is_in_turn(ticket, &ahead);
     return n;
 }
 
@@ -129,12 +143,13 @@ static jobq__seat *place_for(const jobq__desk *desk, const jobq__ticket *ticket)
 
 static size_t plan_delicate(jobq__desk *desk, jobq__ticket **soon, jobq__seat **places, size_t most)
 {
+    bool ahead = false;
     size_t n = 0;
 
     for (size_t i = 0; i < desk->seat_count; i++)
         desk->seats[i].planned = 0;
     for (jobq__ticket *ticket = desk->held.first; ticket && n < most; ticket = ticket->next) {
-        if (!ticket->handout->delicate || !ticket->record)
+        if (!is_in_turn(ticket, &ahead))
             continue;
         places[n] = place_for(desk, ticket);
         if (!places[n] && desk->worker->shared.seats <= 1)
@@ -168,15 +183,51 @@ static void clear_seats(jobq__desk *desk, size_t n)
     }
 }
 
-/* All that are about to start are announced by one renewal. */
+/* Rule B6: those whose unique key the store has not freed yet stay until it has, with the next
+ * exchange; their places are kept. How many are left. */
+static size_t leave_out_keys(jobq__desk *desk, jobq__ticket **soon, jobq__seat **places, size_t n)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        jobq__ticket *ticket = soon[i];
+
+        if (ticket->handout->delicate & JOBQ__DELICATE_KEY && !ticket->key_freed) {
+            ticket->key_wanted = true;
+            desk->keys_wanted++;
+            continue;
+        }
+        soon[left] = ticket;
+        places[left++] = places[i];
+    }
+    return left;
+}
+
+static bool is_to_blame(const jobq__ticket *ticket)
+{
+    return ticket->handout->delicate & JOBQ__DELICATE_BLAME;
+}
+
+/* All whose loss would count and that are about to start are announced by one renewal. */
+static bool announce(jobq__desk *desk, jobq__ticket *const *soon, size_t n)
+{
+    jobq__ticket *blamed[SOON];
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (is_to_blame(soon[i]))
+            blamed[count++] = soon[i];
+    return count == 0 || jobq__desk_renew(desk, desk->settings->lease_ms, blamed, count) == 0;
+}
+
 static void give_delicate(jobq__desk *desk)
 {
-    enum { SOON = 64 };
     jobq__ticket *soon[SOON];
     jobq__seat *places[SOON];
-    const size_t n = plan_delicate(desk, soon, places, SOON);
+    size_t n = plan_delicate(desk, soon, places, SOON);
 
-    if (n == 0 || jobq__desk_renew(desk, desk->settings->lease_ms, soon, n) != 0)
+    n = leave_out_keys(desk, soon, places, n);
+    if (n == 0 || !announce(desk, soon, n))
         return;
     for (size_t i = 0; i < n; i++) {
         if (places[i]->full || !give(desk, places[i], soon[i])) {
@@ -184,7 +235,7 @@ static void give_delicate(jobq__desk *desk)
             continue;
         }
         places[i]->clearing = false;
-        soon[i]->listed = true;
+        soon[i]->listed = is_to_blame(soon[i]);
     }
 }
 

@@ -76,12 +76,22 @@ static void park_newer(jobq__desk *desk, jobq__ticket *ticket)
     jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSUPPORTED_VERSION);
 }
 
+/* Those who wait for a result are told why there is none. */
+static void refuse_outcome(jobq__desk *desk, jobq__ticket *ticket, const char *text)
+{
+    const jobq__outcome outcome = {.refusal = jobq__slice_text(text)};
+
+    jobq__outcome_write(&desk->buf, &outcome);
+    jobq__told_keep(desk, ticket, &desk->buf);
+}
+
 static void bury_at_start(jobq__desk *desk, jobq__ticket *ticket, int how, int reason)
 {
-    ticket->verdict = (jobq__verdict){.counters = ticket->handout->counters};
-    ticket->verdict.op = how == JOBQ__START_DROP ? JOBQ_OP_DONE : JOBQ_OP_DEAD;
-    ticket->verdict.reason = (uint8_t)reason;
+    jobq__retry_turn_away(&ticket->handout->policy, &ticket->handout->counters, how, reason,
+                          &ticket->verdict);
     ticket->judged = true;
+    if (how == JOBQ__START_DROP && ticket->verdict.keep_ms > 0 && !ticket->verdict.keep_bare)
+        refuse_outcome(desk, ticket, JOBQ__DROPPED_TEXT);
     if (reason == JOBQ__REASON_CRASHED)
         jobq__handout_fault(ticket, JOBQ__LOST_TEXT);
     jobq__handout_end(desk, ticket, JOBQ_ENDED_UNSTARTED);
@@ -123,6 +133,16 @@ static void hold(jobq__desk *desk, jobq__ticket *ticket)
     atomic_store(&ticket->handout->state, JOBQ__HANDOUT_HELD);
 }
 
+static void count_received(jobq__desk *desk, const jobq__handout *handout)
+{
+    if (handout->hook)
+        return;
+    jobq__desk_count(desk, JOBQ__COUNT_RECEIVED, 1);
+    if (handout->fence == 1) /* a replayed one was counted long ago */
+        jobq__tally_pushed(desk->tally, jobq__slice(handout->queue, handout->queue_n),
+                           handout->enqueued_at_ms, handout->taken_at_ms);
+}
+
 /* NULL: no ticket left (the desk never asks for more than it has). */
 jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record,
                                    jobq__parcel *parcel)
@@ -151,10 +171,13 @@ jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record,
     if (handout->hook)
         jobq__hooks_limit(&handout->policy);
     handout->delicate =
-        record->taken_back || jobq__retry_is_delicate(&handout->policy, &handout->counters);
+        record->taken_back || jobq__retry_is_delicate(&handout->policy, &handout->counters)
+            ? JOBQ__DELICATE_BLAME
+            : 0;
+    if (jobq__retry_frees_key(&handout->policy, &handout->counters))
+        handout->delicate |= JOBQ__DELICATE_KEY;
     hold(desk, ticket);
-    if (!handout->hook)
-        jobq__desk_count(desk, JOBQ__COUNT_RECEIVED, 1);
+    count_received(desk, handout);
     judge_start(desk, ticket, problem);
     return ticket;
 }
@@ -208,7 +231,7 @@ static jobq_slice keep(jobq__desk *desk)
 static bool leaves_trace(const jobq__ticket *ticket)
 {
     if (ticket->ending == JOBQ_ENDED_DONE)
-        return ticket->verdict.keep_ms > 0;
+        return ticket->verdict.keep_ms > 0 && !ticket->verdict.keep_bare;
     if (ticket->verdict.op == JOBQ_OP_DEAD)
         return ticket->ending != JOBQ_ENDED_UNSTARTED;
     return ticket->ending != JOBQ_ENDED_UNSTARTED && ticket->ending != JOBQ_ENDED_UNKNOWN_NAME &&
@@ -265,6 +288,16 @@ static void word_unknown(jobq__ticket *ticket)
         jobq__handout_fault(ticket, "no handler of that version was found in time");
 }
 
+/* What stands in place of a result that the store did not take. */
+static jobq_slice refused_outcome(jobq__desk *desk)
+{
+    const jobq__outcome outcome = {.refusal =
+                                       jobq__slice_text("the store refused the result's value")};
+
+    jobq__outcome_write(&desk->buf, &outcome);
+    return keep(desk);
+}
+
 /* The texts of `out` lie in the desk's arena until the exchange is over. */
 void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settlement *out)
 {
@@ -279,7 +312,12 @@ void jobq__handout_settlement(jobq__desk *desk, jobq__ticket *ticket, jobq_settl
     out->queue = jobq__slice(handout->queue, handout->queue_n);
     out->delay_ms = ticket->verdict.delay_ms;
     out->keep_ms = ticket->verdict.keep_ms;
+    out->keep_bare = ticket->verdict.keep_bare;
     out->counters = ticket->verdict.counters;
+    if (out->op == JOBQ_OP_DONE && out->keep_ms > 0 && !out->keep_bare && ticket->outcome.n > 0)
+        out->outcome = ticket->bare ? refused_outcome(desk) : ticket->outcome;
+    if (out->op == JOBQ_OP_DEAD && ticket->unsaid && !ticket->bare)
+        out->outcome = jobq__slice(ticket->said.p, ticket->said.n);
     word_unknown(ticket);
     fault = read_fault(desk, ticket);
     out->follow = jobq__hooks_follow(desk, ticket, &fault);
@@ -322,8 +360,11 @@ static bool is_failure(jobq_ending ending)
 
 static void count(jobq__desk *desk, const jobq__ticket *ticket)
 {
+    const jobq__handout *handout = ticket->handout;
     int which = counter_of[ticket->ending];
 
+    jobq__tally_ended(desk->tally, jobq__slice(handout->queue, handout->queue_n),
+                      jobq__desk_store_now(desk), ticket->ending, &ticket->verdict, ticket->ran_us);
     if (which >= 0)
         jobq__desk_count(desk, which, 1);
     if (ticket->verdict.op == JOBQ_OP_DEAD)
@@ -415,10 +456,28 @@ static void tell_end(jobq__desk *desk, const jobq__ticket *ticket)
     jobq__hooks_died(desk, ticket);
 }
 
+/* The application ended it in a transaction of its own (rule O1); whatever its handler did after
+ * that. */
+static void turn_to_done(jobq__desk *desk, jobq__ticket *ticket)
+{
+    if (ticket->ending != JOBQ_ENDED_DONE)
+        jobq__observer_error(desk->observer,
+                             "job %s (\"%s\") was ended as done by its own statement; that its "
+                             "attempt ended as %s changes nothing",
+                             ticket->handout->id, ticket->handout->name,
+                             jobq_outcome_word(ticket->ending));
+    ticket->status = 0;
+    ticket->ending = JOBQ_ENDED_DONE;
+    ticket->fault = jobq__slice(NULL, 0);
+    ticket->verdict = (jobq__verdict){.op = JOBQ_OP_DONE, .counters = ticket->handout->counters};
+}
+
 void jobq__handout_answered(jobq__desk *desk, jobq__ticket *ticket)
 {
     if (try_bare(ticket))
         return;
+    if (jobq__told_is_done(ticket))
+        turn_to_done(desk, ticket);
     if (ticket->status == JOBQ_ELEASE && ticket->tried)
         ticket->status = JOBQ_EUNKNOWN;
     if (ticket->handout->hook)

@@ -244,6 +244,7 @@ void jobq__hooks_judged(jobq__ticket *ticket)
         return;
     ticket->verdict.op = JOBQ_OP_DONE; /* its reason stays and says that it was given up */
     ticket->verdict.keep_ms = 0;
+    ticket->verdict.keep_bare = false;
 }
 
 /* ---- what people see of it ------------------------------------------------------------------- */

@@ -28,6 +28,8 @@ static int start_held(jobq_worker *worker, jobq_job **job_out)
     const jobq_conf *conf = jobq__worker_handler_conf(worker, ticket->handout->handler);
     int rc;
 
+    if (!jobq__told_free_key(desk, ticket))
+        return 0;
     rc = jobq__desk_renew(desk, jobq__inline_lease(desk, &ticket->handout->policy), &ticket, 1);
     if (rc != 0)
         return 0; /* an outage, or the job is lost with the lease */
@@ -36,6 +38,7 @@ static int start_held(jobq_worker *worker, jobq_job **job_out)
     if (rc < 0)
         return rc;
     worker->job.policy = ticket->handout->policy; /* a hook's is its own */
+    worker->job.max_result = worker->queue->conf->s.max_payload;
     jobq__loop_begun(worker);
     jobq__inline_hand_out(worker, ticket);
     *job_out = &worker->job;
@@ -267,13 +270,14 @@ static void free_inline(jobq_worker *worker)
     jobq__desk_free(inl->desk);
     jobq__job_release_memory(&inl->event_job);
     jobq__arena_free(&inl->event.arena);
+    jobq__buf_free(&inl->outcome);
     jobq__free(inl);
     worker->inl = NULL;
 }
 
 int jobq__inline_begin(jobq_worker *worker, bool silent)
 {
-    int rc = jobq__shared_new(&worker->shared, 0, 1, 0);
+    int rc = jobq__shared_new(&worker->shared, 0, 1, 0, 0);
 
     if (rc < 0)
         return rc;
@@ -314,8 +318,12 @@ int jobq__inline_finish(jobq_worker *worker)
     int code;
 
     settle_the_rest(inl);
-    if (desk->renewed && desk->s.reserve_failures == 0)
+    if (desk->renewed && desk->s.reserve_failures == 0) {
+        /* with run_next the handle keeps them: never a write per job */
+        if (!desk->control.for_one || jobq__tally_is_due(desk->tally, jobq__clock_mono_ms()))
+            jobq__told_book(desk);
         jobq__store_leave(desk->store, desk->id);
+    }
     jobq__ready_set(desk->worker, false);
     atomic_store(&words->settled, 1);
     code = atomic_load(&words->exit_code);

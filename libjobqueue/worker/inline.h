@@ -24,6 +24,7 @@ struct jobq__inline {
     jobq__notifier notifier; /* with run_next it has nobody to talk to */
     bool has_timer;
     timer_t timer;
+    jobq__buf outcome;
     jobq_event event;
     jobq_job event_job;
 };

@@ -148,8 +148,18 @@ static int settle_job(jobq_job *job, jobq_ending ending, int64_t delay_ms)
         return rc;
     ending = jobq__worker_ending(worker, job, ending);
     keep_fault(worker->inl->current, job);
+    if (job->has_outcome && ending == JOBQ_ENDED_DONE && jobq_job_is_kept(job)) {
+        jobq__job_outcome(job, true, &worker->inl->outcome);
+        jobq__told_keep(worker->inl->desk, worker->inl->current, &worker->inl->outcome);
+    }
     jobq__inline_end_current(worker->inl, ending, delay_ms);
     return 0;
+}
+
+static int refuse_lost(const jobq_job *job)
+{
+    return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id),
+                                   "the lease of job %s is lost", job->id);
 }
 
 static int extend_job(jobq_job *job)
@@ -165,8 +175,7 @@ static int extend_job(jobq_job *job)
         rc = jobq__desk_renew(worker->inl->desk,
                               jobq__inline_lease(worker->inl->desk, &job->policy), &ticket, 1);
     if (ticket->lost)
-        return jobq__error_set_subject(JOBQ_ELEASE, job->id, strlen(job->id),
-                                       "the lease of job %s is lost", job->id);
+        return refuse_lost(job);
     if (rc == 0)
         jobq__control_peek(worker->inl->desk);
     return rc;
@@ -188,6 +197,45 @@ static bool is_job_cancelled(const jobq_job *job)
     if (ticket && !ticket->lost && ticket->cancel != JOBQ_CANCEL_HARD)
         jobq__control_peek(worker->inl->desk);
     return ticket && ticket->cancel != JOBQ_CANCEL_NONE;
+}
+
+static int tell_progress(jobq_job *job)
+{
+    const jobq_worker *worker = job->giver;
+    struct jobq__inline *inl = worker->inl;
+    int rc = check_current(job);
+
+    if (rc < 0)
+        return rc;
+    if (inl->current->lost)
+        return refuse_lost(job);
+    jobq__job_outcome(job, false, &inl->outcome);
+    if (inl->outcome.n > 0)
+        jobq__told_note(inl->desk, inl->current, inl->outcome.p, inl->outcome.n);
+    rc = jobq__told_say(inl->desk, inl->current);
+    jobq__error_clear();
+    return rc == JOBQ_ELEASE ? refuse_lost(job) : 0;
+}
+
+static int reach_store(jobq_job *job, jobq__reach *r, bool for_done)
+{
+    const jobq_worker *worker = job->giver;
+    const int rc = check_current(job);
+
+    (void)for_done;
+    if (rc < 0)
+        return rc;
+    r->store = worker->inl->desk->store;
+    r->worker = worker->inl->desk->id;
+    return 0;
+}
+
+static void unreach_store(jobq_job *job, jobq__reach *r, bool for_done)
+{
+    const jobq_worker *worker = job->giver;
+
+    if (for_done && r->result == 0)
+        worker->inl->current->asked_done = true;
 }
 
 static bool is_job_stopping(const jobq_job *job)
@@ -240,6 +288,9 @@ static const jobq__job_ops job_ops = {
     .is_cancelled = is_job_cancelled,
     .is_stopping = is_job_stopping,
     .interrupted = take_interrupt,
+    .progress = tell_progress,
+    .reach = reach_store,
+    .unreach = unreach_store,
 };
 
 void jobq__inline_hand_out(jobq_worker *worker, jobq__ticket *ticket)

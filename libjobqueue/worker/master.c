@@ -22,7 +22,13 @@
 #include "util/once.h"
 #include "worker/preflight.h"
 
-enum { FIRST_BEAT_MS = 10000, STOPPED_OURSELVES_MS = 3000, MERCY_MS = 10000, BODY_MAX = 64 << 20 };
+enum {
+    FIRST_BEAT_MS = 10000,
+    STOPPED_OURSELVES_MS = 3000,
+    MERCY_MS = 10000,
+    BODY_MAX = 64 << 20,
+    OUTCOME_MORE = 4096
+};
 
 /* ---- small things the other files use -------------------------------------------------------- */
 
@@ -251,14 +257,14 @@ static void warn_about_process(const jobq__master *m)
 
     if (threads)
         jobq__observer_note(m->observer,
-                            "this process has %lld more threads, which its children will not have",
-                            (long long)threads);
+                            "this process has %lld more thread%s, which its children will not have",
+                            (long long)threads, threads == 1 ? "" : "s");
     if (sockets)
         jobq__observer_note(
             m->observer,
-            "this process has %lld open sockets, which its children share: open connections "
+            "this process has %lld open socket%s, which its children share: open connections "
             "in child.started",
-            (long long)sockets);
+            (long long)sockets, sockets == 1 ? "" : "s");
 }
 
 static size_t max_body(const jobq_worker *worker)
@@ -268,11 +274,17 @@ static size_t max_body(const jobq_worker *worker)
     return n && n < BODY_MAX ? n : BODY_MAX;
 }
 
+/* A result of the largest size, and what an outcome holds beside it. */
+static size_t max_outcome(const jobq_worker *worker)
+{
+    return (size_t)worker->queue->conf->s.max_payload + OUTCOME_MORE;
+}
+
 static int prepare(jobq__master *m)
 {
     jobq_worker *worker = m->worker;
     int rc = jobq__shared_new(&worker->shared, (uint32_t)worker->run_conf->s.processes,
-                              jobq__worker_seats(worker), max_body(worker));
+                              jobq__worker_seats(worker), max_body(worker), max_outcome(worker));
 
     if (rc < 0)
         return rc;

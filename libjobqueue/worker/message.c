@@ -27,6 +27,7 @@ void jobq__message_fill(jobq__job_message *message, const jobq__ticket *ticket)
     message->base_at_ms = handout->base_at_ms;
     message->taken_at_ms = handout->taken_at_ms;
     message->taken_mono_ms = handout->taken_mono_ms;
+    message->token = handout->token;
     message->policy = handout->policy;
     message->priority = handout->priority;
     message->seats = handout->seats;

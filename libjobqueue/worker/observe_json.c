@@ -102,6 +102,13 @@ static void word_processing(jobq__observer *o, const jobq__handout *h)
     end(o);
 }
 
+/* Of whole numbers: the decimal sign is no matter of the host program's locale. */
+static void add_seconds(jobq__buf *b, const char *key, int64_t ms)
+{
+    ms = ms > 0 ? ms : 0;
+    jobq__buf_addf(b, ",\"%s\":%lld.%03d", key, (long long)(ms / 1000), (int)(ms % 1000));
+}
+
 static void word_end(jobq__observer *o, const jobq__end_seen *seen)
 {
     const jobq__verdict *verdict = seen->verdict;
@@ -111,9 +118,9 @@ static void word_end(jobq__observer *o, const jobq__end_seen *seen)
     add_job(b, seen->handout);
     add_field_text(b, "outcome", jobq_outcome_word(seen->ending));
     if (seen->took_ms >= 0)
-        jobq__buf_addf(b, ",\"took\":%.3f", (double)seen->took_ms / 1000);
+        add_seconds(b, "took", seen->took_ms);
     if (verdict->op == JOBQ_OP_BACK)
-        jobq__buf_addf(b, ",\"delay\":%.3f", (double)verdict->delay_ms / 1000);
+        add_seconds(b, "delay", verdict->delay_ms);
     if (verdict->op == JOBQ_OP_DEAD)
         add_field_text(b, "reason", jobq__reason_word(verdict->reason));
     if (seen->fault) {

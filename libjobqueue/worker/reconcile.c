@@ -59,7 +59,8 @@ static void forget_missing(jobq__desk *desk)
             is_listed(&desk->scratch, ticket->handout->token))
             continue;
         if (ticket->phase != JOBQ__TICKET_ENDED) {
-            jobq__desk_lose(desk, ticket);
+            if (!jobq__told_asked_done(desk, ticket)) /* else its own statement was carried out */
+                jobq__desk_lose(desk, ticket);
         } else if (ticket->tried) {
             jobq__arena_reset(&desk->arena);
             ticket->status = JOBQ_EUNKNOWN;

@@ -36,16 +36,28 @@ static int64_t sane_end(const jobq__desk *desk, const jobq__ticket *ticket, int6
     return ended_mono_ms;
 }
 
+/* What running jobs of that child said of themselves, when there is anything new. */
+static void hear(jobq__desk *desk, jobq__seat *seat)
+{
+    if (atomic_load_explicit(&seat->slot->told, memory_order_relaxed) != seat->told)
+        jobq__told_read(desk, seat);
+}
+
 static void end_by_result(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket,
                           const jobq__result_message *message, size_t n)
 {
+    const char *behind = (const char *)(message + 1);
     bool ran = message->ran_us >= 0;
 
     ticket->delay_ms = message->delay_ms;
     ticket->ran_us = message->ran_us;
     ticket->ended_mono_ms = sane_end(desk, ticket, message->ended_mono_ms);
-    if (message->fault_n > 0 && message->fault_n <= n - sizeof(*message))
+    n -= sizeof(*message);
+    if (message->fault_n > 0 && message->fault_n <= n)
         ticket->fault = jobq__slice(message + 1, message->fault_n);
+    if (message->outcome_n > 0 || message->asked_done)
+        jobq__told_outcome(desk, seat, ticket, message, behind + message->fault_n,
+                           message->fault_n <= n ? n - message->fault_n : 0);
     if (ran && !ticket->handout->hook) {
         jobq__handout_ran(desk, ticket);
         learn(desk, message->ran_us);
@@ -87,6 +99,7 @@ static void read_one(jobq__desk *desk, jobq__seat *seat, const void *bytes, size
     if (n < sizeof(*message))
         return;
     ticket = find_ticket(seat, message->handout);
+    hear(desk, seat); /* before it ends */
     if (ticket && !ticket->known)
         end_by_result(desk, seat, ticket, message, n);
 }
@@ -99,6 +112,7 @@ static void read_seat(jobq__desk *desk, jobq__seat *seat)
     while ((bytes = jobq__ring_look(&seat->slot->results, jobq__slot_base(seat->slot),
                                     &seat->cursor, &n)) != NULL)
         read_one(desk, seat, bytes, n);
+    hear(desk, seat);
 }
 
 void jobq__results_read(jobq__desk *desk)
@@ -188,6 +202,7 @@ static void blame(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket, bool
         word_death(slot, text, sizeof(text));
     if (ending != JOBQ_ENDED_STOPPED)
         jobq__handout_fault(ticket, text);
+    ticket->asked_done = jobq__told_asked_done(desk, ticket);
     ticket->shared = shared && ending == JOBQ_ENDED_CRASHED;
     jobq__handout_ran(desk, ticket);
     jobq__handout_end(desk, ticket, ending);
@@ -225,6 +240,7 @@ static void free_seat(jobq__desk *desk, jobq__seat *seat)
     if (desk->listener == seat)
         desk->listener = NULL;
     jobq__slot_return_area(slot, shared->areas + (size_t)(seat - desk->seats) * shared->area_size);
+    jobq__slot_return_out(slot, shared->outs + (size_t)(seat - desk->seats) * shared->out_size);
     memset(seat, 0, sizeof(*seat));
     seat->slot = slot;
     jobq__slot_clear(slot);

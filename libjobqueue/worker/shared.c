@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making and narrowing the shared mappings. Three of them, all made before the first fork:
+ * Making and narrowing the shared mappings. Four of them, all made before the first fork:
  *
  *     words | slot 0 | slot 1 | ...        everybody (children: words and their own slot)
  *     big area 0 | big area 1 | ...        address space only until a body needs it
+ *     result 0 | result 1 | ...            the same for results
  *     hand-outs                            master and dispatcher
  */
 #include "worker/shared.h"
@@ -64,14 +65,18 @@ static int open_slot_bells(jobq__shared *shared, uint32_t slots)
     return 0;
 }
 
-static int map_pool(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body)
+static int map_pool(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body,
+                    size_t max_outcome)
 {
     const uint32_t slots = 2 * processes;
     const size_t handouts = (size_t)processes * (HANDOUTS_PER_PROCESS + 2 * (size_t)(seats - 1));
 
     shared->area_size = whole_pages(max_body);
     shared->handout_count = handouts < HANDOUTS_MIN ? HANDOUTS_MIN : handouts;
+    shared->out_size = whole_pages(max_outcome);
     if (shared->area_size && !(shared->areas = map(shared->area_size * slots, "large bodies")))
+        return JOBQ_ENOMEM;
+    if (shared->out_size && !(shared->outs = map(shared->out_size * slots, "large results")))
         return JOBQ_ENOMEM;
     if (!(shared->handouts =
               map(whole_pages(shared->handout_count * sizeof(jobq__handout)), "hand-outs")))
@@ -90,14 +95,15 @@ static void clear_slots(const jobq__shared *shared)
     }
 }
 
-static int fill_shared(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body)
+static int fill_shared(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body,
+                       size_t max_outcome)
 {
     const uint32_t slots = 2 * processes;
     int rc;
 
     shared->seats = seats;
     shared->slot_size = whole_pages(sizeof(jobq__slot) + 64 + JOBQ__JOB_RING + JOBQ__RESULT_RING +
-                                    (seats - 1) * sizeof(jobq__run));
+                                    (seats - 1) * sizeof(jobq__run) + seats * sizeof(jobq__tell));
     shared->size = words_size() + slots * shared->slot_size;
     if (!(shared->words = map(shared->size, "slots")))
         return JOBQ_ENOMEM;
@@ -109,16 +115,17 @@ static int fill_shared(jobq__shared *shared, uint32_t processes, uint32_t seats,
     if ((rc = open_bell(shared->dispatcher_bell, &shared->dispatcher_bell_id)) < 0 ||
         (rc = open_bell(shared->master_bell, &shared->master_bell_id)) < 0)
         return rc;
-    if (processes && (rc = map_pool(shared, processes, seats, max_body)) < 0)
+    if (processes && (rc = map_pool(shared, processes, seats, max_body, max_outcome)) < 0)
         return rc;
     clear_slots(shared);
     return 0;
 }
 
-int jobq__shared_new(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body)
+int jobq__shared_new(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body,
+                     size_t max_outcome)
 {
     jobq__shared fresh = {.dispatcher_bell = {-1, -1}, .master_bell = {-1, -1}};
-    int rc = fill_shared(&fresh, processes, seats, max_body);
+    int rc = fill_shared(&fresh, processes, seats, max_body, max_outcome);
 
     if (rc < 0)
         jobq__shared_free(&fresh);
@@ -147,6 +154,8 @@ void jobq__shared_free(jobq__shared *shared)
 {
     if (shared->areas)
         munmap(shared->areas, shared->area_size * shared->words->slot_count);
+    if (shared->outs)
+        munmap(shared->outs, shared->out_size * shared->words->slot_count);
     if (shared->handouts)
         munmap(shared->handouts, whole_pages(shared->handout_count * sizeof(jobq__handout)));
     if (shared->words) {
@@ -176,4 +185,6 @@ void jobq__shared_narrow(jobq__shared *shared, uint32_t slot)
     unmap_others(shared->slots, shared->slot_size, shared->words->slot_count, slot);
     if (shared->areas)
         unmap_others(shared->areas, shared->area_size, shared->words->slot_count, slot);
+    if (shared->outs)
+        unmap_others(shared->outs, shared->out_size, shared->words->slot_count, slot);
 }

@@ -61,6 +61,7 @@ typedef struct {
     uint64_t handout;
     jobq_counters counters;
     int64_t fence, enqueued_at_ms, base_at_ms, taken_at_ms, taken_mono_ms;
+    jobq_lease_token token; /* for what the job does in the store itself (rule O1) */
     jobq__policy policy;
     uint8_t priority;
     uint8_t body_in_area; /* the body lies at the start of the slot's big area */
@@ -87,6 +88,11 @@ typedef struct {
     int64_t delay_ms; /* -1 = none */
     int64_t ran_us;   /* handler time; -1 = it never started */
     int64_t ended_mono_ms;
+    /* encoded outcome (core/outcome.h) behind the fault, or at the start of the slot's place for
+     * large ones; 0 = none */
+    uint32_t outcome_n;
+    uint8_t outcome_in_area;
+    uint8_t asked_done; /* it has its done statement (rule O1) */
 } jobq__result_message;
 
 /* ---- slots (slot.c) -----------------------------------------------------------------------------
@@ -121,7 +127,18 @@ typedef struct {
     jobq__word soft_kind; /* JOBQ_INTERRUPT_* */
     jobq__number soft_stop;
     jobq__long soft_at_ms;
+    jobq__number asked_done; /* child: the hand-out that has its done statement */
 } jobq__run;
+
+/* The newest that a running job said of itself (rule N7): child writes, dispatcher reads. The child
+ * never waits: an odd turn while it writes, the next even one behind it; whoever finds another turn
+ * after reading than before has read nothing. */
+enum { JOBQ__TELL_MAX = 1200 };
+typedef struct {
+    jobq__number turn, number;
+    jobq__word n;
+    char bytes[JOBQ__TELL_MAX]; /* encoded outcome */
+} jobq__tell;
 
 /* How a child waits (sleeping). BY_FD: it looks at other descriptors, too, and wants a byte in the
  * slot's pipe. */
@@ -155,11 +172,16 @@ typedef struct {
     jobq__number marks[JOBQ__RECORDS]; /* dispatcher */
     /* dispatcher: bytes of the big area in use; 0 when the child is done with it */
     jobq__long area_used;
+    /* The place for large outcomes: child, when it is free: length, then the hand-out; dispatcher,
+     * when the store has answered: 0 = free. */
+    jobq__long out_n;
+    jobq__number out_of;
+    jobq__word told;     /* child: raised when a job said how far it is */
     jobq__long jobs_run; /* child: handlers it ran */
     jobq__ring jobs, results;
 } jobq__slot;
 
-/* a body over a quarter goes by the area */
+/* a body, an outcome over a quarter go by the areas */
 enum { JOBQ__JOB_RING = 256 * 1024, JOBQ__RESULT_RING = 256 * 1024 };
 
 static inline uint64_t jobq__record_value(uint64_t number, unsigned state)
@@ -229,6 +251,9 @@ enum {
     JOBQ__HANDOUT_OUT /* in a slot */
 };
 
+/* Its loss would count as a crash; its unique key is freed before it starts (rule B6). */
+enum { JOBQ__DELICATE_BLAME = 1, JOBQ__DELICATE_KEY = 2 };
+
 typedef struct {
     jobq__word state; /* stored last when filled */
     uint32_t slot;    /* OUT: whose */
@@ -237,9 +262,10 @@ typedef struct {
     jobq_counters counters;
     jobq__policy policy;
     int64_t fence, enqueued_at_ms, base_at_ms, taken_at_ms, taken_mono_ms;
-    int32_t version, handler;         /* index of the announced handler, -1 = none */
-    uint8_t priority, delicate, hook; /* hook: a failed hook, from a hidden queue */
-    uint16_t seats;                   /* so many of its sort may run in a child */
+    int32_t version, handler; /* index of the announced handler, -1 = none */
+    uint8_t priority, hook;   /* hook: a failed hook, from a hidden queue */
+    uint8_t delicate;         /* JOBQ__DELICATE_*: only for a child that begins it at once */
+    uint16_t seats;           /* so many of its sort may run in a child */
     uint16_t queue_n, name_n;
     char id[JOBQ__ID_SIZE], queue[131], name[256];
 } jobq__handout;
@@ -250,6 +276,8 @@ typedef struct {
     size_t slot_size, size;
     char *areas; /* big area i at areas + i * area_size (MAP_NORESERVE) */
     size_t area_size;
+    char *outs; /* places for large outcomes, likewise */
+    size_t out_size;
     jobq__handout *handouts; /* NULL in children */
     size_t handout_count;
     int dispatcher_bell[2], master_bell[2]; /* doorbell pipes: [0] read, [1] write */
@@ -261,7 +289,8 @@ typedef struct {
 
 /* shared.c */
 /* seats: how many hand-outs may run in a child at once */
-int jobq__shared_new(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body);
+int jobq__shared_new(jobq__shared *shared, uint32_t processes, uint32_t seats, size_t max_body,
+                     size_t max_outcome);
 void jobq__shared_free(jobq__shared *shared);
 /* In a child: unmaps the table of hand-outs and every slot but its own, whose pipe alone stays
  * open. */
@@ -277,6 +306,8 @@ static inline char *jobq__slot_base(jobq__slot *slot)
 }
 /* The i-th seat's; those but the first lie behind the rings. */
 jobq__run *jobq__slot_run(const jobq__slot *slot, uint32_t i);
+/* What the job on that seat said last; behind the runs. */
+jobq__tell *jobq__slot_tell(const jobq__slot *slot, uint32_t i);
 /* Where that hand-out runs, NULL = nowhere. */
 jobq__run *jobq__slot_find(const jobq__slot *slot, uint64_t number);
 uint32_t jobq__slot_running(const jobq__slot *slot); /* how many run */
@@ -299,6 +330,12 @@ void jobq__slot_mark(jobq__slot *slot, uint64_t number, unsigned mark);
 bool jobq__slot_is_marked(const jobq__slot *slot, uint64_t number, unsigned mark);
 /* child, dispatcher for a dead one: the big area is free again, its memory the system's */
 void jobq__slot_return_area(jobq__slot *slot, char *area);
+/* dispatcher: the same for the place of large outcomes */
+void jobq__slot_return_out(jobq__slot *slot, char *out);
+/* child: replaces what that seat's job said last; n at most JOBQ__TELL_MAX */
+void jobq__slot_tell_write(jobq__slot *slot, uint32_t i, uint64_t number, const void *p, size_t n);
+/* dispatcher: a copy of it (room for JOBQ__TELL_MAX); 0 = it is just being written, or nothing */
+size_t jobq__slot_tell_read(const jobq__slot *slot, uint32_t i, uint64_t *number_out, void *out);
 /* Asks for a stop: true if this call raised it to `level`. */
 bool jobq__words_stop(jobq__words *words, uint32_t level, uint32_t reason, int64_t number);
 

@@ -42,6 +42,11 @@ jobq__run *jobq__slot_run(const jobq__slot *slot, uint32_t i)
     return i == 0 ? &mine->run : (jobq__run *)(void *)behind + (i - 1);
 }
 
+jobq__tell *jobq__slot_tell(const jobq__slot *slot, uint32_t i)
+{
+    return (jobq__tell *)(void *)jobq__slot_run(slot, slot->seats) + i;
+}
+
 static uint32_t used_seats(const jobq__slot *slot)
 {
     const uint32_t used = atomic_load_explicit(&slot->used, memory_order_acquire);
@@ -157,6 +162,50 @@ void jobq__slot_return_area(jobq__slot *slot, char *area)
     if (used > 0)
         madvise(area, (size_t)used, MADV_REMOVE);
     atomic_store(&slot->area_used, 0);
+}
+
+void jobq__slot_return_out(jobq__slot *slot, char *out)
+{
+    const int64_t used = atomic_load(&slot->out_n);
+
+    if (used > 0)
+        madvise(out, (size_t)used, MADV_REMOVE);
+    atomic_store(&slot->out_n, 0);
+    atomic_store(&slot->out_of, 0);
+}
+
+/* An odd turn that a dead child left behind is taken over.
+ *
+ * The first fence keeps the bytes behind the odd turn (a store's own order binds only what goes
+ * before it), the last turn keeps them before itself. So a reader that copied any of the new bytes
+ * finds, behind its own fence, at least the odd turn and throws the copy away; the copy may be torn
+ * only when it is thrown away. */
+void jobq__slot_tell_write(jobq__slot *slot, uint32_t i, uint64_t number, const void *p, size_t n)
+{
+    jobq__tell *tell = jobq__slot_tell(slot, i);
+    const uint64_t turn = atomic_load(&tell->turn) | 1;
+
+    atomic_store(&tell->turn, turn);
+    atomic_thread_fence(memory_order_release);
+    atomic_store(&tell->number, number);
+    atomic_store(&tell->n, (uint32_t)n);
+    memcpy(tell->bytes, p, n);
+    atomic_store(&tell->turn, turn + 1);
+    atomic_fetch_add(&slot->told, 1);
+}
+
+size_t jobq__slot_tell_read(const jobq__slot *slot, uint32_t i, uint64_t *number_out, void *out)
+{
+    const jobq__tell *tell = jobq__slot_tell(slot, i);
+    const uint64_t turn = atomic_load(&tell->turn);
+    const size_t n = atomic_load(&tell->n);
+
+    if (turn % 2 || n > sizeof(tell->bytes))
+        return 0;
+    *number_out = atomic_load(&tell->number);
+    memcpy(out, tell->bytes, n);
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load(&tell->turn) == turn ? n : 0;
 }
 
 bool jobq__words_stop(jobq__words *words, uint32_t level, uint32_t reason, int64_t number)

@@ -20,9 +20,15 @@ static bool is_retrying(const jobq__situation *s)
     return s->reserve_failures > 0 && s->now_ms < s->retry_at_ms;
 }
 
+/* at_ms 0: there is nothing to be due. */
+static bool is_due(const jobq__situation *s, int64_t at_ms)
+{
+    return at_ms > 0 && s->now_ms >= at_ms;
+}
+
 static bool is_maintenance_due(const jobq__situation *s)
 {
-    return s->maintain_at_ms > 0 && s->now_ms >= s->maintain_at_ms;
+    return is_due(s, s->maintain_at_ms);
 }
 
 static bool is_at_rest(const jobq__situation *s)
@@ -184,7 +190,7 @@ static void judge_exchange(const jobq__situation *s, jobq__step *out)
     if (is_retrying(s))
         return;
     out->hooks = hooks > 0 && !(look && s->hooked); /* by turns */
-    out->exchange = look || settle || out->hooks;
+    out->exchange = look || settle || out->hooks || s->keys > 0 || is_due(s, s->said_at_ms);
     out->want = out->hooks ? hooks : out->exchange ? want : 0;
 }
 
@@ -211,6 +217,11 @@ static void judge_control(const jobq__situation *s, jobq__step *out)
     if (is_retrying(s) || (s->stop != JOBQ__GO && s->jobs_out == 0))
         return;
     out->control = changed || due;
+}
+
+static void judge_book(const jobq__situation *s, jobq__step *out)
+{
+    out->book = is_due(s, s->book_at_ms) && !is_retrying(s);
 }
 
 static void judge_give_back(const jobq__situation *s, jobq__step *out)
@@ -253,8 +264,8 @@ static void sooner(int64_t *wait_ms, const jobq__situation *s, int64_t at_ms)
 
 static bool is_pending(const jobq__step *out)
 {
-    return out->renew || out->control || out->maintain || out->exchange || out->give_up ||
-           out->finished || out->stop_reason;
+    return out->renew || out->control || out->maintain || out->exchange || out->book ||
+           out->give_up || out->finished || out->stop_reason;
 }
 
 /* When the store is to be called next. */
@@ -274,6 +285,8 @@ static void wait_for_calls(const jobq__situation *s, int64_t *wait)
         sooner(wait, s, s->ask_control_ms);
     if (must_ask_for_control(s))
         sooner(wait, s, s->control_at_ms);
+    sooner(wait, s, s->said_at_ms);
+    sooner(wait, s, s->book_at_ms);
     if (s->unsettled > 0)
         sooner(wait, s, s->linger_until_ms);
 }
@@ -312,8 +325,8 @@ static void judge_wait(const jobq__situation *s, jobq__step *out)
 }
 
 static void (*const steps[])(const jobq__situation *s, jobq__step *out) = {
-    judge_limits,  judge_renewal,   judge_maintenance, judge_exchange,
-    judge_control, judge_give_back, judge_end,         judge_wait,
+    judge_limits, judge_renewal,   judge_maintenance, judge_exchange, judge_control,
+    judge_book,   judge_give_back, judge_end,         judge_wait,
 };
 
 void jobq__step_decide(const jobq__situation *s, jobq__step *out)

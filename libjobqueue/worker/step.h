@@ -48,12 +48,17 @@ typedef struct {
     bool hooked;         /* the last exchange asked for them */
     int64_t hooks_open;  /* of jobs_out and held */
     int64_t hooks_at_ms; /* when one that was put back is to be looked for; 0 = none */
+    int64_t keys;        /* held jobs that begin as soon as the store has freed their unique keys */
+    /* when the store is to hear what running jobs say of themselves, and what happened minute by
+     * minute; 0 = there is nothing */
+    int64_t said_at_ms, book_at_ms;
 } jobq__situation;
 
 /* What to do now. Several may be set at once; the loop carries them out in this order. */
 typedef struct {
     bool renew, control, maintain,
         exchange; /* exchange: settle what is unsettled and reserve `want` */
+    bool book;    /* tell what happened, minute by minute */
     int64_t want;
     bool hooks;           /* the exchange reserves from the hidden queues instead */
     bool give_back;       /* take unstarted jobs back from children and give held ones back */

@@ -5,7 +5,9 @@
 namespace JobQueue;
 
 /**
- * Makes a class a job: its constructor parameters are the payload.
+ * Makes a class a job: its constructor parameters are the payload, read from the properties of the same names. name is what
+ * travels, never the class; unique names the parameter whose value makes the key NAME:VALUE. queue, priority, delay, expires and
+ * version are fixed when it is pushed, the others are read when it runs.
  *
  * @strict-properties
  */

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: e369853b114d6779017699ce38372af1d9bb70c3 */
+ * Stub hash: 7630abb4bd5e6a9f4e9d14103e8968f6e4be8c1f */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Console___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()

@@ -74,7 +74,7 @@ ZEND_METHOD(JobQueue_Queue, cancel)
         RETURN_THROWS();
     }
     int rc = jobq_queue_cancel(queue->queue, ZSTR_VAL(id), ZSTR_LEN(id), hard);
-    if (rc == JOBQ_ENOTFOUND || rc == JOBQ_EINVAL) { /* such an id no job can have */
+    if (rc == JOBQ_ENOTFOUND) {
         RETURN_FALSE;
     }
     return_nothing(rc);

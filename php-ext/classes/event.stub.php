@@ -5,7 +5,7 @@
 namespace JobQueue;
 
 /**
- * What a listener gets.
+ * What a listener gets. job is set for events of a job, data holds what the event adds (doc/behaviour.md, M1).
  *
  * @strict-properties
  * @not-serializable
@@ -16,6 +16,7 @@ final class Event
     public readonly ?Job $job;
     public readonly ?string $queue;
     public readonly string $connection;
+    /** @var array<string, mixed> */
     public readonly array $data;
 
     private function __construct() {}

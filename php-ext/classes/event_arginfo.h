@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: e840873c571826bf587f8474d69a8b52cba9ee0b */
+ * Stub hash: d883133a7f9021807538b591b4c69929af42cf80 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Event___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()

@@ -11,7 +11,8 @@
 zend_class_entry *php_jobq_ce_exception_interface, *php_jobq_ce_not_retryable,
     *php_jobq_ce_queue_exception, *php_jobq_ce_connection, *php_jobq_ce_outcome_unknown,
     *php_jobq_ce_duplicate, *php_jobq_ce_lease_lost, *php_jobq_ce_payload, *php_jobq_ce_not_found,
-    *php_jobq_ce_timeout, *php_jobq_ce_stop, *php_jobq_ce_recorded, *php_jobq_ce_retry_after;
+    *php_jobq_ce_timeout, *php_jobq_ce_stop, *php_jobq_ce_recorded, *php_jobq_ce_retry_after,
+    *php_jobq_ce_full, *php_jobq_ce_guard, *php_jobq_ce_dead, *php_jobq_ce_wait;
 
 ZEND_METHOD(JobQueue_QueueException, isRetryable)
 {
@@ -91,6 +92,10 @@ void php_jobq_register_exceptions(void)
     php_jobq_ce_outcome_unknown =
         register_class_JobQueue_OutcomeUnknown(php_jobq_ce_queue_exception);
     php_jobq_ce_duplicate = register_class_JobQueue_DuplicateJob(php_jobq_ce_queue_exception);
+    php_jobq_ce_full = register_class_JobQueue_QueueFull(php_jobq_ce_queue_exception);
+    php_jobq_ce_guard = register_class_JobQueue_GuardRefused(php_jobq_ce_queue_exception);
+    php_jobq_ce_dead = register_class_JobQueue_JobDead(php_jobq_ce_queue_exception);
+    php_jobq_ce_wait = register_class_JobQueue_WaitTimeout(php_jobq_ce_queue_exception);
     php_jobq_ce_lease_lost = register_class_JobQueue_LeaseLost(php_jobq_ce_queue_exception);
     php_jobq_ce_payload = register_class_JobQueue_PayloadException(php_jobq_ce_queue_exception);
     php_jobq_ce_not_found = register_class_JobQueue_NotFound(php_jobq_ce_queue_exception);

@@ -37,6 +37,32 @@ final class DuplicateJob extends QueueException
     public string $id = "";
 }
 
+/** The queue holds as many jobs as its capacity allows. */
+final class QueueFull extends QueueException
+{
+    public string $queue = "";
+    public int $capacity = 0;
+}
+
+/** The guard of the push was not true; nothing was stored. */
+final class GuardRefused extends QueueException
+{
+}
+
+/** The job that Queue::wait() waited for is dead. */
+final class JobDead extends QueueException
+{
+    public string $id = "";
+    public string $reason = "";
+    public ?JobInfo $info = null;
+}
+
+/** The job had not ended when the time of Queue::wait() was over. */
+final class WaitTimeout extends QueueException
+{
+    public string $id = "";
+}
+
 final class LeaseLost extends QueueException
 {
 }

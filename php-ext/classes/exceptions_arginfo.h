@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 9e18518cb5d3e12259df27e51daa8ca3cd619b3f */
+ * Stub hash: c67a70957284c9d74f10576717460f0d2286333c */
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_QueueException_isRetryable, 0, 0, _IS_BOOL, 0)
 ZEND_END_ARG_INFO()
@@ -42,6 +42,26 @@ static const zend_function_entry class_JobQueue_OutcomeUnknown_methods[] = {
 
 
 static const zend_function_entry class_JobQueue_DuplicateJob_methods[] = {
+	ZEND_FE_END
+};
+
+
+static const zend_function_entry class_JobQueue_QueueFull_methods[] = {
+	ZEND_FE_END
+};
+
+
+static const zend_function_entry class_JobQueue_GuardRefused_methods[] = {
+	ZEND_FE_END
+};
+
+
+static const zend_function_entry class_JobQueue_JobDead_methods[] = {
+	ZEND_FE_END
+};
+
+
+static const zend_function_entry class_JobQueue_WaitTimeout_methods[] = {
 	ZEND_FE_END
 };
 
@@ -159,6 +179,87 @@ static zend_class_entry *register_class_JobQueue_DuplicateJob(zend_class_entry *
 	zend_class_entry ce, *class_entry;
 
 	INIT_NS_CLASS_ENTRY(ce, "JobQueue", "DuplicateJob", class_JobQueue_DuplicateJob_methods);
+	class_entry = zend_register_internal_class_ex(&ce, class_entry_JobQueue_QueueException);
+	class_entry->ce_flags |= ZEND_ACC_FINAL;
+
+	zval property_id_default_value;
+	ZVAL_EMPTY_STRING(&property_id_default_value);
+	zend_string *property_id_name = zend_string_init("id", sizeof("id") - 1, 1);
+	zend_declare_typed_property(class_entry, property_id_name, &property_id_default_value, ZEND_ACC_PUBLIC, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING));
+	zend_string_release(property_id_name);
+
+	return class_entry;
+}
+
+static zend_class_entry *register_class_JobQueue_QueueFull(zend_class_entry *class_entry_JobQueue_QueueException)
+{
+	zend_class_entry ce, *class_entry;
+
+	INIT_NS_CLASS_ENTRY(ce, "JobQueue", "QueueFull", class_JobQueue_QueueFull_methods);
+	class_entry = zend_register_internal_class_ex(&ce, class_entry_JobQueue_QueueException);
+	class_entry->ce_flags |= ZEND_ACC_FINAL;
+
+	zval property_queue_default_value;
+	ZVAL_EMPTY_STRING(&property_queue_default_value);
+	zend_string *property_queue_name = zend_string_init("queue", sizeof("queue") - 1, 1);
+	zend_declare_typed_property(class_entry, property_queue_name, &property_queue_default_value, ZEND_ACC_PUBLIC, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING));
+	zend_string_release(property_queue_name);
+
+	zval property_capacity_default_value;
+	ZVAL_LONG(&property_capacity_default_value, 0);
+	zend_string *property_capacity_name = zend_string_init("capacity", sizeof("capacity") - 1, 1);
+	zend_declare_typed_property(class_entry, property_capacity_name, &property_capacity_default_value, ZEND_ACC_PUBLIC, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_LONG));
+	zend_string_release(property_capacity_name);
+
+	return class_entry;
+}
+
+static zend_class_entry *register_class_JobQueue_GuardRefused(zend_class_entry *class_entry_JobQueue_QueueException)
+{
+	zend_class_entry ce, *class_entry;
+
+	INIT_NS_CLASS_ENTRY(ce, "JobQueue", "GuardRefused", class_JobQueue_GuardRefused_methods);
+	class_entry = zend_register_internal_class_ex(&ce, class_entry_JobQueue_QueueException);
+	class_entry->ce_flags |= ZEND_ACC_FINAL;
+
+	return class_entry;
+}
+
+static zend_class_entry *register_class_JobQueue_JobDead(zend_class_entry *class_entry_JobQueue_QueueException)
+{
+	zend_class_entry ce, *class_entry;
+
+	INIT_NS_CLASS_ENTRY(ce, "JobQueue", "JobDead", class_JobQueue_JobDead_methods);
+	class_entry = zend_register_internal_class_ex(&ce, class_entry_JobQueue_QueueException);
+	class_entry->ce_flags |= ZEND_ACC_FINAL;
+
+	zval property_id_default_value;
+	ZVAL_EMPTY_STRING(&property_id_default_value);
+	zend_string *property_id_name = zend_string_init("id", sizeof("id") - 1, 1);
+	zend_declare_typed_property(class_entry, property_id_name, &property_id_default_value, ZEND_ACC_PUBLIC, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING));
+	zend_string_release(property_id_name);
+
+	zval property_reason_default_value;
+	ZVAL_EMPTY_STRING(&property_reason_default_value);
+	zend_string *property_reason_name = zend_string_init("reason", sizeof("reason") - 1, 1);
+	zend_declare_typed_property(class_entry, property_reason_name, &property_reason_default_value, ZEND_ACC_PUBLIC, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING));
+	zend_string_release(property_reason_name);
+
+	zend_string *property_info_class_JobQueue_JobInfo = zend_string_init("JobQueue\\JobInfo", sizeof("JobQueue\\JobInfo")-1, 1);
+	zval property_info_default_value;
+	ZVAL_NULL(&property_info_default_value);
+	zend_string *property_info_name = zend_string_init("info", sizeof("info") - 1, 1);
+	zend_declare_typed_property(class_entry, property_info_name, &property_info_default_value, ZEND_ACC_PUBLIC, NULL, (zend_type) ZEND_TYPE_INIT_CLASS(property_info_class_JobQueue_JobInfo, 0, MAY_BE_NULL));
+	zend_string_release(property_info_name);
+
+	return class_entry;
+}
+
+static zend_class_entry *register_class_JobQueue_WaitTimeout(zend_class_entry *class_entry_JobQueue_QueueException)
+{
+	zend_class_entry ce, *class_entry;
+
+	INIT_NS_CLASS_ENTRY(ce, "JobQueue", "WaitTimeout", class_JobQueue_WaitTimeout_methods);
 	class_entry = zend_register_internal_class_ex(&ce, class_entry_JobQueue_QueueException);
 	class_entry->ce_flags |= ZEND_ACC_FINAL;
 

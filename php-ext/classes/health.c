@@ -125,13 +125,20 @@ static void take_finding(void *payload, const jobq_finding *finding)
 ZEND_METHOD(JobQueue_Queue, doctor)
 {
     findings f = {.list = return_value};
-    ZEND_PARSE_PARAMETERS_NONE();
+    bool audit = false;
+    ZEND_PARSE_PARAMETERS_START(0, 1)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_BOOL(audit)
+    ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
     if (!queue) {
         RETURN_THROWS();
     }
     array_init(return_value);
-    int problems = jobq_queue_doctor(queue->queue, take_finding, &f);
+    int64_t problems = jobq_queue_doctor(queue->queue, take_finding, &f);
+    if (problems >= 0 && audit && !f.broken) {
+        problems = jobq_queue_audit(queue->queue, take_finding, NULL, &f);
+    }
     if (f.broken) {
         zend_bailout();
     }

@@ -224,9 +224,13 @@ static php_jobq_job *reserved_only(zval *self, const char *method)
 
 ZEND_METHOD(JobQueue_Job, done)
 {
-    ZEND_PARSE_PARAMETERS_NONE();
+    zval *result = NULL;
+    ZEND_PARSE_PARAMETERS_START(0, 1)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_ZVAL(result)
+    ZEND_PARSE_PARAMETERS_END();
     php_jobq_job *job = reserved_only(ZEND_THIS, "done");
-    if (job) {
+    if (job && (!result || php_jobq_result_set(job->job, result) == SUCCESS)) {
         decide(job, JOBQ_ENDED_DONE, -1);
     }
 }
@@ -341,6 +345,95 @@ ZEND_METHOD(JobQueue_Job, remaining)
     if (ms >= 0) {
         RETURN_DOUBLE((double)ms / 1000.0);
     }
+}
+
+/* ---- its work in the store (rules N7, O1, O2) ------------------------------------------------ */
+
+/* For what needs the hand-out: a job that is decided or of an event cannot. */
+static php_jobq_job *held(zval *self, const char *method)
+{
+    php_jobq_job *job = this_job(self);
+    if (job && job->kind == PHP_JOBQ_EVENT) {
+        php_jobq_throw_logic("%s() is for handlers and Queue::reserve()", method);
+        return NULL;
+    }
+    return job;
+}
+
+ZEND_METHOD(JobQueue_Job, fingerprint)
+{
+    ZEND_PARSE_PARAMETERS_NONE();
+    php_jobq_job *job = this_job(ZEND_THIS);
+    const char *text = job ? jobq_job_fingerprint(job->job) : NULL;
+    if (job && !text) {
+        php_jobq_throw_last();
+    }
+    if (!text) {
+        RETURN_THROWS();
+    }
+    RETURN_STRING(text);
+}
+
+ZEND_METHOD(JobQueue_Job, progress)
+{
+    double percent;
+    zend_string *note = NULL;
+    ZEND_PARSE_PARAMETERS_START(1, 2)
+        Z_PARAM_DOUBLE(percent)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_STR_OR_NULL(note)
+    ZEND_PARSE_PARAMETERS_END();
+    php_jobq_job *job = held(ZEND_THIS, "progress");
+    if (job && jobq_job_progress(job->job, percent, note ? ZSTR_VAL(note) : NULL,
+                                 note ? ZSTR_LEN(note) : 0) < 0) {
+        php_jobq_throw_last();
+    }
+}
+
+ZEND_METHOD(JobQueue_Job, effect)
+{
+    zval *array;
+    php_jobq_statement statement;
+    jobq_param value = {0};
+    ZEND_PARSE_PARAMETERS_START(1, 1)
+        Z_PARAM_ARRAY(array)
+    ZEND_PARSE_PARAMETERS_END();
+    php_jobq_job *job = held(ZEND_THIS, "effect");
+    if (!job || php_jobq_statement_read("effect", array, &statement) == FAILURE) {
+        RETURN_THROWS();
+    }
+    int rc = jobq_job_effect(job->job, &statement.statement, &value);
+    php_jobq_statement_free(&statement);
+    if (rc < 0) {
+        php_jobq_throw_last();
+        RETURN_THROWS();
+    }
+    php_jobq_param_make(return_value, &value);
+}
+
+ZEND_METHOD(JobQueue_Job, doneStatement)
+{
+    zend_string *word = NULL;
+    zval *result = NULL;
+    int placeholders = JOBQ_PLACEHOLDER_QUESTION;
+    const jobq_statement *statement = NULL;
+    ZEND_PARSE_PARAMETERS_START(0, 2)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_STR(word)
+        Z_PARAM_ZVAL_OR_NULL(result)
+    ZEND_PARSE_PARAMETERS_END();
+    php_jobq_job *job = held(ZEND_THIS, "doneStatement");
+    if (!job || (word && php_jobq_placeholders(word, &placeholders) == FAILURE)) {
+        RETURN_THROWS();
+    }
+    if (result && php_jobq_result_set(job->job, result) == FAILURE) {
+        RETURN_THROWS();
+    }
+    if (jobq_job_done_statement(job->job, placeholders, &statement) < 0) {
+        php_jobq_throw_last();
+        RETURN_THROWS();
+    }
+    php_jobq_statement_make(return_value, statement);
 }
 
 void php_jobq_register_job(void)

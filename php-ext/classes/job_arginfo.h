@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: da88a4ae88c146e0e66c65f7ff826616c23b849e */
+ * Stub hash: 7d3fb386b26f75aec37302ab55e08626c8dd8ce9 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Job___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()
@@ -34,7 +34,26 @@ ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Job_remaining, 0, 0, IS_DOUBLE, 1)
 ZEND_END_ARG_INFO()
 
-#define arginfo_class_JobQueue_Job_done arginfo_class_JobQueue_Job_delete
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Job_fingerprint, 0, 0, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Job_progress, 0, 1, IS_VOID, 0)
+	ZEND_ARG_TYPE_MASK(0, percent, MAY_BE_LONG|MAY_BE_DOUBLE, NULL)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, note, IS_STRING, 1, "null")
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Job_effect, 0, 1, IS_MIXED, 0)
+	ZEND_ARG_TYPE_INFO(0, statement, IS_ARRAY, 0)
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Job_doneStatement, 0, 0, IS_ARRAY, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, placeholders, IS_STRING, 0, "\"?\"")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, result, IS_MIXED, 0, "null")
+ZEND_END_ARG_INFO()
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Job_done, 0, 0, IS_VOID, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, result, IS_MIXED, 0, "null")
+ZEND_END_ARG_INFO()
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Job_retry, 0, 0, IS_VOID, 0)
 	ZEND_ARG_TYPE_MASK(0, delay, MAY_BE_LONG|MAY_BE_DOUBLE|MAY_BE_NULL, "null")
@@ -53,6 +72,10 @@ ZEND_METHOD(JobQueue_Job, isStopping);
 ZEND_METHOD(JobQueue_Job, checkpoint);
 ZEND_METHOD(JobQueue_Job, age);
 ZEND_METHOD(JobQueue_Job, remaining);
+ZEND_METHOD(JobQueue_Job, fingerprint);
+ZEND_METHOD(JobQueue_Job, progress);
+ZEND_METHOD(JobQueue_Job, effect);
+ZEND_METHOD(JobQueue_Job, doneStatement);
 ZEND_METHOD(JobQueue_Job, done);
 ZEND_METHOD(JobQueue_Job, retry);
 
@@ -69,6 +92,10 @@ static const zend_function_entry class_JobQueue_Job_methods[] = {
 	ZEND_ME(JobQueue_Job, checkpoint, arginfo_class_JobQueue_Job_checkpoint, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Job, age, arginfo_class_JobQueue_Job_age, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Job, remaining, arginfo_class_JobQueue_Job_remaining, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Job, fingerprint, arginfo_class_JobQueue_Job_fingerprint, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Job, progress, arginfo_class_JobQueue_Job_progress, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Job, effect, arginfo_class_JobQueue_Job_effect, ZEND_ACC_PUBLIC)
+	ZEND_ME(JobQueue_Job, doneStatement, arginfo_class_JobQueue_Job_doneStatement, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Job, done, arginfo_class_JobQueue_Job_done, ZEND_ACC_PUBLIC)
 	ZEND_ME(JobQueue_Job, retry, arginfo_class_JobQueue_Job_retry, ZEND_ACC_PUBLIC)
 	ZEND_FE_END

@@ -34,7 +34,11 @@ enum {
     P_DIED_AT,
     P_REASON,
     P_LAST_ERROR,
-    P_HISTORY
+    P_HISTORY,
+    P_PROGRESS,
+    P_RESULT,
+    P_RESULT_ERROR,
+    P_KEPT_UNTIL
 };
 
 static const struct {
@@ -62,6 +66,7 @@ static const struct {
     {P_AVAILABLE_AT, JOBQ_INFO_AVAILABLE_AT_MS, true},
     {P_RESERVED_UNTIL, JOBQ_INFO_RESERVED_UNTIL_MS, true},
     {P_DIED_AT, JOBQ_INFO_DIED_AT_MS, true},
+    {P_KEPT_UNTIL, JOBQ_INFO_KEPT_UNTIL_MS, true},
 };
 
 ZEND_METHOD(JobQueue_JobInfo, __construct)
@@ -213,6 +218,40 @@ static void init_history(zend_object *object, const jobq_info *info)
     php_jobq_init_property(object, P_HISTORY, &history);
 }
 
+static void init_progress(zend_object *object, const jobq_info *info)
+{
+    zval progress;
+    double percent;
+    const char *note = NULL;
+    ZVAL_NULL(&progress);
+    if (jobq_info_progress(info, &percent, &note)) {
+        array_init_size(&progress, 2);
+        add_assoc_double(&progress, "percent", percent);
+        add_text(&progress, "note", note);
+    }
+    php_jobq_init_property(object, P_PROGRESS, &progress);
+}
+
+static void init_result(zend_object *object, const jobq_info *info)
+{
+    zval result, problem;
+    size_t n;
+    int format;
+    const char *refusal = NULL;
+    const void *body = jobq_info_result(info, &n, &format, &refusal);
+    ZVAL_NULL(&result);
+    if (body && php_jobq_decode(format, body, n, false, &result) < 0) {
+        ZVAL_NULL(&result);
+        refusal = jobq_error_message(jobq_error_last());
+    }
+    php_jobq_init_property(object, P_RESULT, &result);
+    ZVAL_NULL(&problem);
+    if (refusal) {
+        ZVAL_STRING(&problem, refusal);
+    }
+    php_jobq_init_property(object, P_RESULT_ERROR, &problem);
+}
+
 static void make(zval *out, const jobq_info *info, bool with_payload)
 {
     object_init_ex(out, php_jobq_ce_job_info);
@@ -232,6 +271,8 @@ static void make(zval *out, const jobq_info *info, bool with_payload)
     init_options(object, info);
     init_last_error(object, info);
     init_history(object, info);
+    init_progress(object, info);
+    init_result(object, info);
 }
 
 void php_jobq_job_info_make(zval *out, const jobq_info *info)

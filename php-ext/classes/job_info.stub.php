@@ -37,6 +37,13 @@ final class JobInfo
     public readonly ?string $reason;
     public readonly ?array $lastError;
     public readonly array $history;
+    /** ['percent' => float, 'note' => ?string] */
+    public readonly ?array $progress;
+    public readonly mixed $result;
+    /** Why there is none though the job gave one. */
+    public readonly ?string $resultError;
+    /** Done and dead jobs: when it is collected. */
+    public readonly ?\DateTimeImmutable $keptUntil;
 
     private function __construct() {}
 }

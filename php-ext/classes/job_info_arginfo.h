@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: e1f1588cd8ebc09d96eec4b08505cc92f0d79d44 */
+ * Stub hash: ff1d9cd7e9c5b79a75bfa737ec9c4da8da42c53d */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_JobInfo___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()
@@ -175,6 +175,31 @@ static zend_class_entry *register_class_JobQueue_JobInfo(void)
 	zend_string *property_history_name = zend_string_init("history", sizeof("history") - 1, 1);
 	zend_declare_typed_property(class_entry, property_history_name, &property_history_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_ARRAY));
 	zend_string_release(property_history_name);
+
+	zval property_progress_default_value;
+	ZVAL_UNDEF(&property_progress_default_value);
+	zend_string *property_progress_name = zend_string_init("progress", sizeof("progress") - 1, 1);
+	zend_declare_typed_property(class_entry, property_progress_name, &property_progress_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_ARRAY|MAY_BE_NULL));
+	zend_string_release(property_progress_name);
+
+	zval property_result_default_value;
+	ZVAL_UNDEF(&property_result_default_value);
+	zend_string *property_result_name = zend_string_init("result", sizeof("result") - 1, 1);
+	zend_declare_typed_property(class_entry, property_result_name, &property_result_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_ANY));
+	zend_string_release(property_result_name);
+
+	zval property_resultError_default_value;
+	ZVAL_UNDEF(&property_resultError_default_value);
+	zend_string *property_resultError_name = zend_string_init("resultError", sizeof("resultError") - 1, 1);
+	zend_declare_typed_property(class_entry, property_resultError_name, &property_resultError_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING|MAY_BE_NULL));
+	zend_string_release(property_resultError_name);
+
+	zend_string *property_keptUntil_class_DateTimeImmutable = zend_string_init("DateTimeImmutable", sizeof("DateTimeImmutable")-1, 1);
+	zval property_keptUntil_default_value;
+	ZVAL_UNDEF(&property_keptUntil_default_value);
+	zend_string *property_keptUntil_name = zend_string_init("keptUntil", sizeof("keptUntil") - 1, 1);
+	zend_declare_typed_property(class_entry, property_keptUntil_name, &property_keptUntil_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_CLASS(property_keptUntil_class_DateTimeImmutable, 0, MAY_BE_NULL));
+	zend_string_release(property_keptUntil_name);
 
 	return class_entry;
 }

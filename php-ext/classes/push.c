@@ -183,15 +183,58 @@ zend_result php_jobq_extras_end(php_jobq_queue *queue, jobq_message *m)
     return SUCCESS;
 }
 
+static zend_result set_guard(jobq_message *m, zval *value)
+{
+    php_jobq_statement guard;
+    ZVAL_DEREF(value);
+    if (Z_TYPE_P(value) == IS_NULL) {
+        return SUCCESS;
+    }
+    if (php_jobq_statement_read("guard", value, &guard) == FAILURE) {
+        return FAILURE;
+    }
+    int rc = jobq_message_set_guard(m, &guard.statement);
+    php_jobq_statement_free(&guard);
+    if (rc < 0) {
+        php_jobq_throw_last();
+        return FAILURE;
+    }
+    return SUCCESS;
+}
+
+zend_result php_jobq_message_option(php_jobq_queue *queue, jobq_message *m, zend_string *name,
+                                    zval *value)
+{
+    if (zend_string_equals_literal(name, "guard")) {
+        return set_guard(m, value);
+    }
+    if (!zend_string_equals_literal(name, "context")) {
+        return php_jobq_conf_named(queue->extras, name, value);
+    }
+    if (Z_TYPE_P(value) == IS_ARRAY) {
+        return php_jobq_message_context(m, Z_ARRVAL_P(value));
+    }
+    php_jobq_throw_type("context must be an array, %s given", zend_zval_type_name(value));
+    return FAILURE;
+}
+
 static zend_result set_extras(php_jobq_queue *queue, jobq_message *m, HashTable *extra)
 {
+    zend_string *name;
+    zval *value;
     if (!extra) {
         return SUCCESS;
     }
-    return php_jobq_extras_begin(queue) == FAILURE ||
-                   php_jobq_conf_all(queue->extras, extra) == FAILURE
-               ? FAILURE
-               : php_jobq_extras_end(queue, m);
+    if (php_jobq_extras_begin(queue) == FAILURE) {
+        return FAILURE;
+    }
+    ZEND_HASH_FOREACH_STR_KEY_VAL (extra, name, value) {
+        if (php_jobq_message_option(queue, m, name, value) == FAILURE) {
+            return FAILURE;
+        }
+    }
+    ZEND_HASH_FOREACH_END();
+    return php_jobq_extras_end(queue, m);
 }
 
 static zend_result fill(php_jobq_queue *queue, zval *arguments, uint32_t count, HashTable *extra)
@@ -206,24 +249,32 @@ static zend_result fill(php_jobq_queue *queue, zval *arguments, uint32_t count, 
                : SUCCESS;
 }
 
-/* The types are checked by hand: thirteen parameters of which most calls give two. */
-ZEND_METHOD(JobQueue_Queue, push)
+/* The types are checked by hand: thirteen parameters of which most calls give two. NULL: thrown. */
+static php_jobq_queue *take_message(zend_execute_data *execute_data, HashTable *extra)
 {
     uint32_t count = ZEND_NUM_ARGS();
-    zval *arguments = ZEND_CALL_ARG(execute_data, 1);
-    HashTable *extra = ZEND_CALL_INFO(execute_data) & ZEND_CALL_HAS_EXTRA_NAMED_PARAMS
-                           ? EX(extra_named_params)
-                           : NULL;
     if (count < 1 || count > PARAMETERS) {
         zend_wrong_parameters_count_error(1, PARAMETERS);
-        RETURN_THROWS();
+        return NULL;
     }
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
     if (!queue) {
-        RETURN_THROWS();
+        return NULL;
     }
     jobq_message_reset(queue->message);
-    if (fill(queue, arguments, count, extra) == FAILURE) {
+    return fill(queue, ZEND_CALL_ARG(execute_data, 1), count, extra) == SUCCESS ? queue : NULL;
+}
+
+static HashTable *extra_named(zend_execute_data *execute_data)
+{
+    return ZEND_CALL_INFO(execute_data) & ZEND_CALL_HAS_EXTRA_NAMED_PARAMS ? EX(extra_named_params)
+                                                                           : NULL;
+}
+
+ZEND_METHOD(JobQueue_Queue, push)
+{
+    php_jobq_queue *queue = take_message(execute_data, extra_named(execute_data));
+    if (!queue) {
         RETURN_THROWS();
     }
     int rc = jobq_queue_push(queue->queue, queue->message);
@@ -234,6 +285,44 @@ ZEND_METHOD(JobQueue_Queue, push)
     const char *id = jobq_message_id(queue->message);
     RETVAL_STRINGL(id, strlen(id));
     if (rc == 0) {
-        php_jobq_fire_pushed(queue, queue->message, arguments);
+        php_jobq_fire_pushed(queue, queue->message, ZEND_CALL_ARG(execute_data, 1));
     }
+}
+
+/* `placeholders` is no option of a push: it is taken out before they are judged. */
+static zend_result take_placeholders(HashTable *extra, int *out)
+{
+    zval *value = extra ? zend_hash_str_find(extra, ZEND_STRL("placeholders")) : NULL;
+    *out = JOBQ_PLACEHOLDER_QUESTION;
+    if (!value) {
+        return SUCCESS;
+    }
+    ZVAL_DEREF(value);
+    if (Z_TYPE_P(value) != IS_STRING) {
+        php_jobq_throw_type("placeholders must be a string, %s given", zend_zval_type_name(value));
+        return FAILURE;
+    }
+    zend_result result = php_jobq_placeholders(Z_STR_P(value), out);
+    zend_hash_str_del(extra, ZEND_STRL("placeholders"));
+    return result;
+}
+
+/* Rule B8: nothing is sent; a rejected job is a row of the answer. */
+ZEND_METHOD(JobQueue_Queue, pushStatement)
+{
+    HashTable *extra = extra_named(execute_data);
+    const jobq_statement *statement = NULL;
+    int placeholders;
+    if (take_placeholders(extra, &placeholders) == FAILURE) {
+        RETURN_THROWS();
+    }
+    php_jobq_queue *queue = take_message(execute_data, extra);
+    if (!queue) {
+        RETURN_THROWS();
+    }
+    if (jobq_queue_push_statement(queue->queue, queue->message, placeholders, &statement) < 0) {
+        php_jobq_throw_last();
+        RETURN_THROWS();
+    }
+    php_jobq_statement_make(return_value, statement);
 }

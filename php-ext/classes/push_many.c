@@ -107,18 +107,6 @@ static void flush(bulk *b)
 
 /* ---- one item -------------------------------------------------------------------------------- */
 
-static zend_result set_option(php_jobq_queue *queue, jobq_message *m, zend_string *key, zval *value)
-{
-    if (!zend_string_equals_literal(key, "context")) {
-        return php_jobq_conf_named(queue->extras, key, value);
-    }
-    if (Z_TYPE_P(value) == IS_ARRAY) {
-        return php_jobq_message_context(m, Z_ARRVAL_P(value));
-    }
-    php_jobq_throw_type("context must be an array, %s given", zend_zval_type_name(value));
-    return FAILURE;
-}
-
 /* ['name', payload, 'queue' => ..., 'context' => ...] */
 static zend_result fill_from_array(php_jobq_queue *queue, jobq_message *m, HashTable *item)
 {
@@ -136,7 +124,7 @@ static zend_result fill_from_array(php_jobq_queue *queue, jobq_message *m, HashT
     }
     ZEND_HASH_FOREACH_KEY_VAL (item, index, key, value) {
         ZVAL_DEREF(value);
-        if (key ? set_option(queue, m, key, value) == FAILURE : index > 1) {
+        if (key ? php_jobq_message_option(queue, m, key, value) == FAILURE : index > 1) {
             if (!EG(exception)) {
                 php_jobq_throw_usage("a job to push is [name, payload, option: value ...]; nothing "
                                      "is known of element " ZEND_LONG_FMT,

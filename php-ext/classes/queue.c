@@ -169,31 +169,49 @@ ZEND_METHOD(JobQueue_Queue, reserve)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static zend_result make_stats(php_jobq_queue *queue, const char *name, size_t n, zval *out)
+static bool check_minutes(zend_long minutes)
+{
+    if (minutes < 0 || minutes > 1440) {
+        php_jobq_throw_usage("minutes must be between 0 and 1440, " ZEND_LONG_FMT " given",
+                             minutes);
+        return false;
+    }
+    return true;
+}
+
+static zend_result make_stats(php_jobq_queue *queue, const char *name, size_t n, zend_long minutes,
+                              zval *out)
 {
     int64_t values[JOBQ_STATS];
-    if (jobq_queue_stats(queue->queue, name, n, values) < 0) {
+    jobq_minute_stats *list = NULL;
+    size_t count = 0;
+    if (jobq_queue_stats(queue->queue, name, n, values) < 0 ||
+        (minutes > 0 && jobq_queue_minutes(queue->queue, name, n, minutes, &list, &count) < 0)) {
         php_jobq_throw_last();
         return FAILURE;
     }
-    php_jobq_stats_make(out, name, n, values);
+    php_jobq_stats_make(out, name, n, values, list, count);
+    jobq_minutes_free(list);
     return SUCCESS;
 }
 
 ZEND_METHOD(JobQueue_Queue, stats)
 {
     zend_string *name;
-    ZEND_PARSE_PARAMETERS_START(1, 1)
+    zend_long minutes = 60;
+    ZEND_PARSE_PARAMETERS_START(1, 2)
         Z_PARAM_STR(name)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_LONG(minutes)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
-    if (queue) {
-        make_stats(queue, ZSTR_VAL(name), ZSTR_LEN(name), return_value);
+    if (queue && check_minutes(minutes)) {
+        make_stats(queue, ZSTR_VAL(name), ZSTR_LEN(name), minutes, return_value);
     }
 }
 
-/* A list of names, or name => Stats. */
-static void return_queues(php_jobq_queue *queue, bool stats, zval *return_value)
+/* A list of names (minutes < 0), or name => Stats. */
+static void return_queues(php_jobq_queue *queue, zend_long minutes, zval *return_value)
 {
     char **names;
     size_t count;
@@ -204,9 +222,9 @@ static void return_queues(php_jobq_queue *queue, bool stats, zval *return_value)
     array_init_size(return_value, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
         zval value;
-        if (!stats) {
+        if (minutes < 0) {
             add_next_index_string(return_value, names[i]);
-        } else if (make_stats(queue, names[i], strlen(names[i]), &value) == SUCCESS) {
+        } else if (make_stats(queue, names[i], strlen(names[i]), minutes, &value) == SUCCESS) {
             zend_symtable_str_update(Z_ARRVAL_P(return_value), names[i], strlen(names[i]), &value);
         } else {
             break;
@@ -217,10 +235,14 @@ static void return_queues(php_jobq_queue *queue, bool stats, zval *return_value)
 
 ZEND_METHOD(JobQueue_Queue, allStats)
 {
-    ZEND_PARSE_PARAMETERS_NONE();
+    zend_long minutes = 0;
+    ZEND_PARSE_PARAMETERS_START(0, 1)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_LONG(minutes)
+    ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
-    if (queue) {
-        return_queues(queue, true, return_value);
+    if (queue && check_minutes(minutes)) {
+        return_queues(queue, minutes, return_value);
     }
 }
 
@@ -229,7 +251,7 @@ ZEND_METHOD(JobQueue_Queue, queues)
     ZEND_PARSE_PARAMETERS_NONE();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
     if (queue) {
-        return_queues(queue, false, return_value);
+        return_queues(queue, -1, return_value);
     }
 }
 
@@ -269,6 +291,102 @@ ZEND_METHOD(JobQueue_Queue, find)
     }
     php_jobq_job_info_make(return_value, info);
     jobq_info_free(info);
+}
+
+/* Signal handlers and time limits of PHP's, which else run between two instructions. */
+static void run_interrupts(zend_execute_data *execute_data)
+{
+    if (!zend_atomic_bool_load_ex(&EG(vm_interrupt))) {
+        return;
+    }
+    zend_atomic_bool_store_ex(&EG(vm_interrupt), false);
+    if (zend_atomic_bool_load_ex(&EG(timed_out))) {
+        zend_timeout();
+    } else if (zend_interrupt_function) {
+        zend_interrupt_function(execute_data);
+    }
+}
+
+/* In steps, since a signal may come just before the wait begins. */
+static int wait_for(php_jobq_queue *queue, zend_string *id, int64_t timeout_ms,
+                    zend_execute_data *execute_data, jobq_info **info_out)
+{
+    const double end = php_jobq_now() + (double)timeout_ms / 1000.0;
+    for (;;) {
+        double left = end - php_jobq_now();
+        int64_t step_ms = left <= 0 ? 0 : left > 1 ? 1000 : (int64_t)(left * 1000) + 1;
+        int rc = jobq_queue_wait(queue->queue, ZSTR_VAL(id), ZSTR_LEN(id), step_ms, info_out);
+        if ((rc != JOBQ_EPENDING || left <= 0) && rc != JOBQ_EINTR) {
+            return rc;
+        }
+        run_interrupts(execute_data);
+        if (EG(exception)) {
+            return JOBQ_EINTR;
+        }
+    }
+}
+
+static void return_result(const jobq_info *info, zval *return_value)
+{
+    size_t n;
+    int format;
+    const char *refusal = NULL;
+    const void *body = jobq_info_result(info, &n, &format, &refusal);
+    if (refusal) {
+        php_jobq_throw_payload(ZSTR_EMPTY_ALLOC(), "the result could not be kept: %s", refusal);
+    } else if (body && php_jobq_decode(format, body, n, false, return_value) < 0) {
+        php_jobq_throw_last();
+    }
+}
+
+/* The library knows only the last step of the wait. */
+static void name_whole_wait(const zend_string *id, double timeout)
+{
+    zend_string *message =
+        zend_strpprintf(0, "job \"%s\" had not ended after %.3G s", ZSTR_VAL(id), timeout);
+    zend_update_property_str(zend_ce_exception, EG(exception), ZEND_STRL("message"), message);
+    zend_string_release(message);
+}
+
+ZEND_METHOD(JobQueue_Queue, wait)
+{
+    zend_string *id;
+    double timeout;
+    int64_t timeout_ms;
+    jobq_info *info = NULL;
+    ZEND_PARSE_PARAMETERS_START(2, 2)
+        Z_PARAM_STR(id)
+        Z_PARAM_DOUBLE(timeout)
+    ZEND_PARSE_PARAMETERS_END();
+    php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
+    if (!queue || php_jobq_seconds(timeout, "timeout", &timeout_ms) == FAILURE) {
+        RETURN_THROWS();
+    }
+    int rc = wait_for(queue, id, timeout_ms, execute_data, &info);
+    if (rc < 0 && !EG(exception)) {
+        php_jobq_throw_wait(rc, ZSTR_VAL(id), info);
+        if (rc == JOBQ_EPENDING) {
+            name_whole_wait(id, timeout);
+        }
+    } else if (rc == 0) {
+        return_result(info, return_value);
+    }
+    jobq_info_free(info);
+}
+
+ZEND_METHOD(JobQueue_Queue, capacity)
+{
+    zend_string *name;
+    zend_long capacity;
+    ZEND_PARSE_PARAMETERS_START(2, 2)
+        Z_PARAM_STR(name)
+        Z_PARAM_LONG(capacity)
+    ZEND_PARSE_PARAMETERS_END();
+    php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
+    if (queue && jobq_queue_set_capacity(queue->queue, ZSTR_VAL(name), ZSTR_LEN(name),
+                                         (int64_t)capacity) < 0) {
+        php_jobq_throw_last();
+    }
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 namespace JobQueue;
 
+/** Where a job stands. */
 enum State: string
 {
     case Ready = "ready";

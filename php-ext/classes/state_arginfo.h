@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: ee80575c9989de5e9d188b14d2a9b4db01035de2 */
+ * Stub hash: 3c8df962b6d633f249a999891438c1cd819c3df9 */
 
 
 

@@ -5,7 +5,9 @@
 namespace JobQueue;
 
 /**
- * Counts of one queue. oldestReadyAge: seconds, null when nothing is ready.
+ * Counts of one queue. oldestReadyAge: seconds, null when nothing is ready; capacity 0: no limit. perMinute: oldest first,
+ * minutes in which nothing happened left out, each {at, pushed, done, failed, retried, crashed, released, timedOut, runs}; runs
+ * are handlers by how long they ran, {upTo: seconds, null behind the last; count}.
  *
  * @strict-properties
  */
@@ -19,6 +21,8 @@ final class Stats implements \JsonSerializable
     public readonly bool $paused;
     public readonly int $backlog;
     public readonly ?float $oldestReadyAge;
+    public readonly int $capacity;
+    public readonly array $perMinute;
 
     private function __construct() {}
 

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 104ee588bc5bf94023a403354eb29456b061fc93 */
+ * Stub hash: 5edf91c46eec0629de7feb05fd342404b20767aa */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Stats___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()
@@ -74,6 +74,18 @@ static zend_class_entry *register_class_JobQueue_Stats(zend_class_entry *class_e
 	zend_string *property_oldestReadyAge_name = zend_string_init("oldestReadyAge", sizeof("oldestReadyAge") - 1, 1);
 	zend_declare_typed_property(class_entry, property_oldestReadyAge_name, &property_oldestReadyAge_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_DOUBLE|MAY_BE_NULL));
 	zend_string_release(property_oldestReadyAge_name);
+
+	zval property_capacity_default_value;
+	ZVAL_UNDEF(&property_capacity_default_value);
+	zend_string *property_capacity_name = zend_string_init("capacity", sizeof("capacity") - 1, 1);
+	zend_declare_typed_property(class_entry, property_capacity_name, &property_capacity_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_LONG));
+	zend_string_release(property_capacity_name);
+
+	zval property_perMinute_default_value;
+	ZVAL_UNDEF(&property_perMinute_default_value);
+	zend_string *property_perMinute_name = zend_string_init("perMinute", sizeof("perMinute") - 1, 1);
+	zend_declare_typed_property(class_entry, property_perMinute_name, &property_perMinute_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_ARRAY));
+	zend_string_release(property_perMinute_name);
 
 	return class_entry;
 }

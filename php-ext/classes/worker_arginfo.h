@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 9d6376e4759bd8203419bc332ef39b3aac98acc0 */
+ * Stub hash: 1a3ee31b6ef7a99360603314a3c3d82abb760558 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Worker___construct, 0, 0, 1)
 	ZEND_ARG_OBJ_INFO(0, queue, JobQueue\\Queue, 0)

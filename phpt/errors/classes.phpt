@@ -6,7 +6,7 @@ jobqueue
 <?php
 require __DIR__ . '/../_util/util.inc';
 
-foreach (['ConnectionException', 'OutcomeUnknown', 'DuplicateJob', 'LeaseLost', 'PayloadException', 'NotFound', 'TimeoutException', 'StopException', 'RetryAfter'] as $name) {
+foreach (['ConnectionException', 'OutcomeUnknown', 'DuplicateJob', 'QueueFull', 'GuardRefused', 'JobDead', 'WaitTimeout', 'LeaseLost', 'PayloadException', 'NotFound', 'TimeoutException', 'StopException', 'RetryAfter'] as $name) {
     $class = "JobQueue\\$name";
     echo $name, ' ', is_subclass_of($class, JobQueue\QueueException::class) && is_subclass_of($class, RuntimeException::class)
         && is_subclass_of($class, JobQueue\ExceptionInterface::class) ? 'ok' : 'no', "\n";
@@ -16,7 +16,7 @@ var_dump($e->seconds, $e->getMessage(), $e->getPrevious()->getMessage(), $e->err
 foreach ([-1, NAN, INF] as $bad) {
     refused(fn () => new JobQueue\RetryAfter($bad));
 }
-var_dump(interface_exists(JobQueue\NotRetryable::class), class_exists('JobQueue\QueueFull'), method_exists(JobQueue\Queue::class, 'capacity'));
+var_dump(interface_exists(JobQueue\NotRetryable::class));
 foreach (['Queue', 'Worker', 'Job', 'JobInfo', 'Stats', 'Event', 'BigInt', 'Bytes', 'AsJob', 'Console'] as $name) {
     if (!(new ReflectionClass("JobQueue\\$name"))->isFinal()) echo "$name is not final\n";
 }
@@ -33,6 +33,10 @@ refused(fn () => new JobQueue\AsJob('x', timeout: 'abc'));
 ConnectionException ok
 OutcomeUnknown ok
 DuplicateJob ok
+QueueFull ok
+GuardRefused ok
+JobDead ok
+WaitTimeout ok
 LeaseLost ok
 PayloadException ok
 NotFound ok
@@ -48,8 +52,6 @@ ValueError: seconds must be a number of seconds, 0 or more
 ValueError: seconds must be a number of seconds, 0 or more
 ValueError: seconds must be a number of seconds, 0 or more
 bool(true)
-bool(false)
-bool(false)
 ready delayed reserved done dead
 classes
 string(1) "x"

@@ -69,7 +69,7 @@ var_dump($kept > 0, count($queue->jobs('keep', State::Done, 1)));
 ?>
 --EXPECTF--
 open open open
-paused open open {"queue":"mail","ready":0,"delayed":0,"reserved":0,"dead":0,"paused":true,"backlog":0,"oldest_ready_age":null}
+paused open open {"queue":"mail","ready":0,"delayed":0,"reserved":0,"dead":0,"paused":true,"backlog":0,"oldest_ready_age":null,"capacity":0,"per_minute":[]}
 paused paused paused
 paused paused paused
 open open open

@@ -18,7 +18,7 @@ foreach ([null, [], new stdClass] as $value) {
 refused(fn () => $queue->push('x', null, ...['expires' . "\0" => 5]));
 refused(fn () => new Worker($queue, processes: [2]));
 echo count($queue->pushMany([['x', 1, 'tries' => null]])), "\n";
-foreach ([['x', 1, "delay\0x" => 5], ['x', 1, 'track' => null], ['x', 1, 'delay' => [5]]] as $item) {
+foreach ([['x', 1, "delay\0x" => 5], ['x', 1, 'tracked' => null], ['x', 1, 'delay' => [5]]] as $item) {
     echo $queue->pushMany([$item])[0]->getMessage(), "\n";
 }
 foreach (['0000-01-01', '-0044-03-15', '1969-12-31'] as $past) {
@@ -46,7 +46,7 @@ ValueError: an option's name holds a NUL byte
 ValueError: option "processes" must be a whole number from 0 to 1024 (0 = inline, without a fork), got "a list"
 1
 an option's name holds a NUL byte
-unknown option "track"
+unknown option "tracked", did you mean "track"?
 option "delay" must be seconds from 0 to 315619200 (0 = at once), got "a list"
 ready
 ready

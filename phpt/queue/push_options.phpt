@@ -35,7 +35,7 @@ foreach ([
     fn () => $queue->push('x', queue: ' a'), fn () => $queue->push('x', id: '-x'), fn () => $queue->push('x', priority: 10),
     fn () => $queue->push('x', delay: -1), fn () => $queue->push('x', delay: NAN), fn () => $queue->push('x', delay: 4e8),
     fn () => $queue->push('x', tries: -1), fn () => $queue->push('x', version: 0), fn () => $queue->push('x', backoff: []),
-    fn () => $queue->push('x', retry_until: 5), fn () => $queue->push('x', processes: 2), fn () => $queue->push('x', track: true),
+    fn () => $queue->push('x', retry_until: 5), fn () => $queue->push('x', processes: 2), fn () => $queue->push('x', track: 'perhaps'),
     fn () => $queue->push('x', context: ['a' => 1]), fn () => $queue->push('x', context: ['a' => str_repeat('x', 9000)]),
     fn () => $queue->push('x', delay: '5'), fn () => $queue->push(new stdClass), fn () => $queue->push('x', delay: 1, at: new DateTime),
 ] as $call) {

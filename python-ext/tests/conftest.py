@@ -2,6 +2,7 @@
 """What the tests share: a store of their own, worker programs in processes of their own, TAP."""
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -19,27 +20,22 @@ from typing import Any
 import pytest
 
 from jobqueue import Job, JobInfo, Queue, Worker
+from tap import pytest_configure, pytest_runtest_logreport  # noqa: F401
 
 ROOT = Path(os.environ.get("JOBQ_SRCDIR") or Path(__file__).resolve().parents[2])
 
 
-_terminal: list[Any] = []
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_configure(config: pytest.Config) -> None:
-    if os.environ.get("JOBQUEUE_TAP"):
-        _terminal.append(config.pluginmanager.get_plugin("terminalreporter"))
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """One TAP line a test, when ./dev test reads us."""
-    over = report.when == "call" or (report.when == "setup" and not report.passed)
-    if _terminal and (over or report.failed):
-        word = "not ok" if report.failed else "ok"
-        _terminal[0].write_line(f"\n{word} - {report.nodeid}{' # SKIP' if report.skipped else ''}")
-        for line in report.longreprtext.splitlines()[-40:] if report.failed else ():
-            _terminal[0].write_line(f"# {line}")
+@pytest.fixture(autouse=True)
+def no_loop_is_left() -> Iterator[None]:
+    """pytest-asyncio leaves an open one behind after each of its tests."""
+    yield
+    try:
+        loop = asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:
+        return
+    if not loop.is_running():
+        asyncio.set_event_loop(None)
+        loop.close()
 
 
 @pytest.fixture
@@ -134,6 +130,7 @@ class Program:
             process.send_signal(signal.SIGKILL)
             out, err = process.communicate()
             raise AssertionError(f"the worker did not end within {budget} s:\n{out}{err}") from None
+        assert "ResourceWarning" not in err, err
         return Ended(process.returncode, out, err, self.queue, self.folder)
 
     def run(self, text: str, **options: Any) -> Ended:

@@ -53,7 +53,7 @@ SOFT = {
     "sleep": "time.sleep(60)",
     "loop": "while True: pass",
     "lock": "lock = threading.Lock(); lock.acquire(); lock.acquire()",
-    "recv": "import socket; a, b = socket.socketpair(); a.recv(1)",
+    "recv": "import socket\na, b = socket.socketpair()\nwith a, b: a.recv(1)",
     "queue": "import queue as q; q.Queue().get()",
     "select": "import select; select.select([], [], [])",
     "regex": "import re; re.match(r'(a+)+$', 'a' * 64 + 'b')",
@@ -178,7 +178,8 @@ def test_exits_and_crashes(program: Program) -> None:
     ended = program.run(
         """
         import ctypes, faulthandler
-        faulthandler.enable(file=open(os.devnull, "w"))
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        faulthandler.enable(file=nowhere)
         @on("exits")
         def exits(job, payload): sys.exit(3)
         @on("os_exit")

@@ -438,9 +438,43 @@ def test_tasks_that_cannot_be(queue: Queue) -> None:
         task("a")(lambda x, /: x)
     with pytest.raises(ValueError, match="unique"):
         task("a", unique="zz")(lambda x: x)
-    odd = task("a", nonsense=3)(lambda: None)
-    with pytest.raises(ValueError, match="nonsense"):
-        Worker(queue, tasks=[odd])
+    with pytest.raises(TypeError, match="prefetch: a number"):
+        Worker(queue, prefetch="5")
+    assert Worker(queue, prefetch="auto")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "word"),
+    [
+        ({"nonsense": 3}, ValueError, "nonsense"),
+        ({"tires": 3}, ValueError, "tries"),
+        ({"tries": "3"}, TypeError, "tries: a number"),
+        ({"timeout": -1}, ValueError, "timeout"),
+        ({"processes": 2}, ValueError, "processes"),
+        ({"queue": "a,b"}, ValueError, "queue"),
+        ({"delay": -1}, ValueError, "delay"),
+        ({"version": 0}, ValueError, "version"),
+        ({"maps": "object"}, ValueError, "maps"),
+        ({"failed": 3}, TypeError, "failed"),
+        ({"async_concurrency": 5}, ValueError, "async"),
+    ],
+)
+def test_tasks_are_judged_where_they_are_written(
+    options: dict[str, Any], error: type[Exception], word: str
+) -> None:
+    """A wrong option of @task is an error at the decorator, not when a worker starts."""
+    decorate = task("a", **options)
+    with pytest.raises(error, match=word):
+        decorate(lambda: None)
+
+
+def test_names_and_options_of_tasks_are_judged() -> None:
+    with pytest.raises(ValueError, match="name"):
+        task("")(lambda: None)
+    with pytest.raises(TypeError, match="delay: a number"):
+        task("a")(lambda: None).using(delay="10")
+    with pytest.raises(ValueError, match="dealy"):
+        task("a")(lambda: None).using(dealy=10)
 
 
 def test_delay_goes_to_the_default_queue(queue: Queue) -> None:

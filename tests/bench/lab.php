@@ -166,6 +166,9 @@ abstract class Lab
 
     private function command(string $part, array $arguments): array
     {
+        if (str_starts_with($part, 'python_'))
+            return ['env', "PYTHONPATH=$this->build/bench/python", 'PYTHONDONTWRITEBYTECODE=1', getenv('PYTHON') ?: 'python3',
+                __DIR__ . '/part.py', substr($part, 7), ...array_map('strval', $arguments)];
         $extension = $part === 'bare' ? [] : ['-d', "extension=$this->build/bench/lib/jobqueue.so"];
         return [PHP_BINARY, ...$extension, __DIR__ . '/part.php', $part, ...array_map('strval', $arguments)];
     }

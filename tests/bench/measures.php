@@ -33,6 +33,7 @@ final class Measures extends Lab
         $this->noteFloor('push_many');
         $this->drainFloor();
         $this->note('push_many', $this->drain(1, 'drain'));
+        $this->python();
         $this->drain(2, 'drain2');
     }
 
@@ -60,12 +61,22 @@ final class Measures extends Lab
         return $filled;
     }
 
+    private function python(): void
+    {
+        $n = $this->scaled(100_000);
+        $pushes = $this->store->name === 'redis' ? 20_000 : 3000;
+        $this->note('python_push', $this->part('python_push', $this->fresh(), $pushes)['rate']);
+        $dsn = $this->fresh();
+        $this->note('python_push_many', $this->part('python_push_many', $dsn, $n)['rate']);
+        $this->note('python_drain', $this->drained($dsn, 1, 0, $n + 1, 'python_drain')[0]);
+    }
+
     /* Drains and answers [jobs per second between first and last start, CPU seconds of the whole worker]. */
-    private function drained(string $dsn, int $processes, int $max, int $expected): array
+    private function drained(string $dsn, int $processes, int $max, int $expected, string $part = 'drain'): array
     {
         @unlink($this->notes);
         $before = Proc::endedCpu();
-        $this->part('drain', $dsn, $processes, $max, $this->notes);
+        $this->part($part, $dsn, $processes, $max, $this->notes);
         $cpu = Proc::endedCpu() - $before;
         $rows = array_map(fn ($line) => array_map('intval', explode(' ', $line)), $this->notes());
         $count = array_sum(array_column($rows, 2));

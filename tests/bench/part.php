@@ -95,6 +95,7 @@ function drain(string $dsn, string $processes, string $max, string $notes): arra
 /* All that waits becomes dead. */
 function kill_all(string $dsn): array
 {
+    ini_set('error_log', '/dev/null'); /* a line for each death */
     return work($dsn, 1, fn (Job $job) => $job->fail('no more'), fn () => null, ['stopWhenEmpty' => true]);
 }
 

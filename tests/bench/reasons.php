@@ -7,8 +7,12 @@ $busy = 'absolute times follow the load of the machine, see above the table; the
 $lone_client = 'a PHP process builds a chunk and then waits for the store, so the two do not overlap; building a '
     . 'message (PHP values, payload, options, header) takes about 1 µs of CPU that the C loop does not need.';
 
+$python = 'a child needs about 3 µs of CPU for a job in Python, which shows when it shares few cores with dispatcher and store; ' . $busy;
+
 return [
     'sqlite' => [
+        'python_push' => 'as PHP\'s push.',
+        'python_drain' => $python,
         'push' => 'one commit that waits for the disk like the floor\'s, whose length the disk decides: the ratio differs from run to run, on both sides of the target.',
         'due_rate' => 'a promotion moves each job from one table to another before it can be reserved, in steps of 1,000 that leave room for pushes.',
         'latency_p50' => 'the push itself waits for the disk, and most of the time is its; ' . $busy,
@@ -16,6 +20,8 @@ return [
         'push_many' => $lone_client,
     ],
     'redis' => [
+        'python_push' => 'as PHP\'s push.',
+        'python_drain' => $python,
         'push' => 'one round trip like the floor; on a busy machine single turns differ by a factor of two.',
         'push_many' => $lone_client,
         'aof_push' => 'one round trip like the floor; on a busy machine single turns differ by a factor of two.',
@@ -31,6 +37,8 @@ return [
             . 'command for 1,000 jobs already.',
     ],
     'postgresql' => [
+        'python_push' => 'as PHP\'s push.',
+        'python_drain' => $python,
         'push_many' => $lone_client . ' The place of a job in its queue is a row and an index of its own, so the server does '
             . 'nearly twice the work of one table; a reserve and a settlement are cheaper for it.',
         'latency_p50' => 'most of it is the push itself with its commit; ' . $busy,
@@ -43,6 +51,7 @@ return [
         'beside_long_p99' => $busy,
     ],
     'mariadb' => [
+        'python_drain' => $python,
         'push_many' => 'the server keeps two more indexes than the floor (unique keys, due times) and rows of more than twice as many '
             . 'columns; and ' . $lone_client,
         'trips_single' => 'reserving and settling are one trip each; nothing wakes a worker there, so it looks, and a look '

@@ -20,6 +20,9 @@ const TARGETS = [
     'fresh' => ['push, a new handle for each', '/s', 'floor_fresh', null, null],
     'push_many' => ['push in bulk', '/s', 'floor_push_many', '>= ratio', 0.60],
     'drain' => ['drain, one child, PHP handler', '/s', 'floor_drain', '>= ratio', [0.50, 0.50, 0.60, 0.60]],
+    'python_push' => ['Python: push one by one, each confirmed', '/s', 'floor_push', '>= ratio', 0.70],
+    'python_push_many' => ['Python: push in bulk', '/s', 'floor_push_many', null, null],
+    'python_drain' => ['Python: drain, one child, beside PHP\'s', '/s', 'drain', '>= ratio', 0.70],
     'drain2' => ['drain, two children', '/s', 'floor_drain', '>= ratio', [0.50, 0.50, 0.60, 0.60]],
     'aof_push' => ['with append-only file: push one by one', '/s', 'floor_aof_push', '>= ratio', 0.70],
     'aof_push_many' => ['with append-only file: push in bulk', '/s', 'floor_aof_push_many', '>= ratio', 0.60],
@@ -191,6 +194,7 @@ function keep_copies(string $build): void
     foreach (glob("$build/.libs/libjobqueue.so*") as $file)
         copy($file, "$build/bench/lib/" . basename($file));
     copy("$build/php-ext/modules/jobqueue.so", "$build/bench/lib/jobqueue.so");
+    exec('cp -r ' . escapeshellarg("$build/python-ext/lib/.") . ' ' . escapeshellarg("$build/bench/python"));
     putenv("LD_LIBRARY_PATH=$build/bench/lib:" . getenv('LD_LIBRARY_PATH'));
 }
 

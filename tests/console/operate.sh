@@ -199,7 +199,7 @@ expect 'doctor --json' 0 out '{"findings":[{"grade":"ok","check":"library","text
 run doctor --quiet
 expect 'doctor --quiet' 0 is '' err ''
 run doctor --dsn=memory:
-expect 'doctor on memory: has no file to look at' 0 nout 'file ' out 'memory:'
+expect 'doctor on memory: has no file to look at' 0 nout 'ok       file' nout ' lies on ' out 'memory:' out 'note     durability'
 chmod 0644 "${JOBQUEUE_DSN#sqlite:}"
 run doctor
 expect 'doctor: a file that others may read is a note (rule P2)' 0 out 'note     mode' out 'chmod 0600' out '0644'

@@ -13,11 +13,25 @@ usage 'no command' 'no command given'
 usage 'an unknown command names the nearest' 'did you mean "work"' wrok
 usage 'an unknown command with the prefix' 'did you mean "failed"' queue:faild
 usage 'a command that is like no other' '"jobqueue help" lists them' xyzzy-plugh
-usage 'a command of later' 'unknown command "capacity"' capacity
 usage 'an unknown option names the nearest' 'did you mean --limit?' jobs q --limt=3
 usage 'an option that is like no other' 'unknown option --xyzzy-plugh' jobs q --xyzzy-plugh=3
-usage 'an option of later' 'unknown option --audit' doctor --audit
-usage 'an option of later for push' 'unknown option --track' push a --track
+usage 'a misplaced option: doctor' 'it belongs to "doctor"' stats --audit
+usage 'a misplaced option: stats' 'it belongs to "stats"' monitor q:1 --minutes=3
+usage 'a misplaced option: guard' 'it belongs to "push"' stats --guard=x
+usage 'a guard without a statement' 'may not be empty' push a --guard=
+usage 'a value of no guard' '--guard-param without --guard' push a --guard-param=1
+usage 'a number of minutes' 'whole number from 1 to 1440' stats --minutes=0
+usage 'a number of minutes, a day at most' 'whole number from 1 to 1440' stats --minutes=1441
+usage 'wait needs an id' 'wait needs ID' wait
+usage 'wait: a span' 'number of seconds' wait x --timeout=soon
+usage 'capacity needs a queue' 'capacity needs QUEUE' capacity
+for value in -1 1.5 x '' 1e3 9999999999999999; do
+    usage "strict: capacity \"$value\"" 'whole number from 0' capacity q "$value"
+done
+usage 'unique_scope without unique' 'unique' push a --unique-scope=until_started
+usage 'on_duplicate without unique' 'unique' push a --on-duplicate=replace
+usage 'max_wait without replace' 'replace' push a --unique=k --max-wait=3
+usage 'idempotent without an id' 'id' push a --idempotent
 usage 'a misplaced option: work' 'it belongs to "work"' push a --processes=3
 usage 'a misplaced option: jobs' 'it belongs to "jobs"' stats --state=ready
 usage 'a misplaced option: connection' '--dsn="...?read_timeout=..."' push a --read-timeout=3
@@ -125,7 +139,7 @@ run stats
 expect 'stats counts' 0 out 'QUEUE' out 'mail'
 run stats mail nobody --json
 expect 'stats --json' 0 out '{"queues":[{"queue":"mail","ready":1,"delayed":0,"reserved":0,"dead":0,"backlog":1,"oldest_ready_age":' \
-    out '{"queue":"nobody","ready":0,"delayed":0,"reserved":0,"dead":0,"backlog":0,"oldest_ready_age":null,"paused":false,"paused_until":null}]}'
+    out '{"queue":"nobody","ready":0,"delayed":0,"reserved":0,"dead":0,"backlog":0,"oldest_ready_age":null,"paused":false,"paused_until":null,"capacity":null}]}'
 run jobs mail
 expect 'jobs lists' 0 out "$id" out 'invoice.send'
 run jobs mail --state=delayed
@@ -146,7 +160,7 @@ run jobs line --limit=4 --json --after="$cursor"
 expect 'pages: the second' 0 out '"name":"n5"' out '"name":"last"' out '"next":null' nout '"name":"n4"'
 head -5 lines >good
 run push - --json --tries=9 <good
-expect 'push - --json' 0 out '{"results":[{"line":1,"id":"' out '],"pushed":5,"held":0,"refused":0}'
+expect 'push - --json' 0 out '{"results":[{"line":1,"id":"' out '],"pushed":5,"replaced":0,"held":0,"refused":0}'
 usage 'push - takes no payload' 'each line has its own' push - '{}'
 run push - </dev/null
 expect 'push - of nothing' 0 is ''

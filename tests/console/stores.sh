@@ -128,7 +128,7 @@ comes_and_goes() {
 # ---- a Redis that wants a password ------------------------------------------------------------------------
 
 if has redis && command -v redis-server >/dev/null && [ -x "$source_folder/tools/server" ]; then
-    if dsn=$("$source_folder/tools/server" start redis "$folder/redis" --owner $$ --clock -- --requirepass "$secret" 2>&1); then
+    if dsn=$("$source_folder/tools/server" start redis "$folder/redis" --owner $$ --clock --durable -- --requirepass "$secret" 2>&1); then
         address=${dsn#*://}
         address=${address%%/*}
         bad_dsns <<<"redis | redis://$address | 2 | redis
@@ -174,6 +174,8 @@ everything() { # everything DRIVER DSN
     run config --json
     expect "$driver: config" 0 out '{"options":['
     run doctor
+    code=$((code == 3 ? 0 : code)) # servers of tests sync nothing, which it says; nothing else may be wrong
+    out=$(grep -v '^problem  durability' <<<"$out")
     expect "$driver: doctor (rule N5)" 0 out 'connection' out 'clock' out 'schema' out 'lease' nout 'problem '
     run push a '{"x":[1,"ü",{"$bytes":"AAE="}]}' --queue="$q" --id="a$q" --priority=3 --context=k=v --tries=1
     expect "$driver: push" 0 is "a$q"
@@ -218,7 +220,7 @@ everything() { # everything DRIVER DSN
     work ./tell --queue="$q"
     expect "$driver: and it runs" 0 out 'told a {"x":[1,"ü",{"$bytes":"AAE="}]}'
     run push --raw --json --id="again$q" <export
-    expect "$driver: push --raw makes it again (rule A5)" 0 out "\"id\":\"again$q\",\"stored\":true"
+    expect "$driver: push --raw makes it again (rule A5)" 0 out "\"id\":\"again$q\",\"stored\":true,\"replaced\":false"
     run show "again$q" --raw --json
     report "$(cmp -s export .out && echo 1)" "$driver: and the export is the same, byte for byte" "$(cat export)"
     printf '{"name":"n%s","queue":"'"$q"'"}\n' 1 2 3 >lines

@@ -33,6 +33,9 @@ work false --queue=beta
 NO_COLOR=1 mux new-session -d -x 100 -y 20 "'$bin' top --watch=0.2; echo ended \$?; sleep 60"
 sees 'top: queues' '> *alpha *1 *0 *0 *0 .* no$'
 sees 'top: all of them' '^ *beta *0 *1 *0 *1 .* no$'
+run capacity alpha 77
+sees 'top: a capacity (rule B4)' '> *alpha *1 *0 *0 *0 *77 '
+sees 'top: and none' '^ *beta *0 *1 *0 *1 *- '
 sees 'top: what keys there are' 'p: pause or resume'
 run push a --queue=alpha
 sees 'top: drawn anew' '> *alpha *2 '

@@ -5,6 +5,7 @@
 #include "contract/contract.h"
 
 #include "contract/control.h"
+#include "contract/guarantees.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -1319,7 +1320,7 @@ static int one_of_everything(const char *id, const char *queue)
     s = settlement(out.first, JOBQ_OP_BACK);
     s.error = s.history = TEXT("text");
     rc = settle_softly("w", &s);
-    rc = rc ? rc : jobq__store_find(store, item.id, &look);
+    rc = rc ? rc : jobq__store_find(store, (jobq_slice){0}, item.id, &look);
     return rc ? rc : jobq__store_list(store, &l);
 }
 
@@ -1416,10 +1417,34 @@ static const struct CMUnitTest shared[] = {
     ROW(test_clear),
     ROW(test_f6_follow),
     ROW(test_f6_hidden_queue),
+    ROW(test_b4_capacity),
+    ROW(test_b4_room_for_a_follower),
+    ROW(test_b4_capacity_of_a_batch),
+    ROW(test_b4_only_if_none),
+    ROW(test_b6_replace_what_waits),
+    ROW(test_b6_max_wait),
+    ROW(test_b6_one_follower),
+    ROW(test_b6_follower_takes_over),
+    ROW(test_b6_follower_can_go),
+    ROW(test_b6_key_given_up),
+    ROW(test_f4_retention),
+    ROW(test_n7_outcome),
+    ROW(test_n7_token_stays),
+    ROW(test_b5_kept_bare),
+    ROW(test_n1_minutes),
+    ROW(test_b7_guard),
+    ROW(test_o1_effect),
+    ROW(test_n5_audit),
+    ROW(test_n5_audit_after_a_loss),
+    ROW(test_n5_audit_of_a_hidden_queue),
+    ROW(test_n5_examine),
+    ROW(test_find_with_a_queue),
     ROW(test_wait),
     ROW(test_now),
     ROW(test_c9_wait_hears_signals),
     ROW(test_c7_wakes),
+    ROW(test_n7_wait_for_a_job),
+    ROW(test_n7_woken_by_its_end),
     ROW(test_c7_idle),
     ROW(test_k4_fork),
     ROW(test_schema_race),

@@ -47,6 +47,8 @@ void need_feature(uint64_t feature, const char *what);
 void test_model(void **state);    /* model.c */
 void test_c7_wakes(void **state); /* several.c, as the rest */
 void test_c7_idle(void **state);
+void test_n7_wait_for_a_job(void **state);
+void test_n7_woken_by_its_end(void **state);
 void test_c9_wait_hears_signals(void **state);
 void test_k4_fork(void **state);
 void test_schema_race(void **state);

@@ -263,7 +263,8 @@ static void add_settlement(model *m, talk *t)
                                .op = (uint8_t)op,
                                .reason = (uint8_t)(op == JOBQ_OP_DEAD),
                                .delay_ms = k == 0 && keep < 2 ? 0 : BACK_MS + 7 * (int64_t)k,
-                               .keep_ms = keep == 0 ? KEEP_MS + 7 * (int64_t)k : 0,
+                               .keep_ms =
+                                   keep == 0 && op == JOBQ_OP_DONE ? KEEP_MS + 7 * (int64_t)k : 0,
                                .counters = m->counters[i]};
         x->counters.failures++;
         x->counters.losses = 0;
@@ -483,7 +484,8 @@ static void compare_job(model *m, unsigned i)
 
     for (int s = 0; s < 2; s++) {
         jobq__batch_reset(&out[s]);
-        rc[s] = jobq__store_find(turn(m, s, i % WORKERS), TEXT(job_id(i)), &out[s]);
+        rc[s] =
+            jobq__store_find(turn(m, s, i % WORKERS), (jobq_slice){0}, TEXT(job_id(i)), &out[s]);
     }
     assert_int_equal(rc[0], rc[1]);
     assert_true(rc[0] == 0 || rc[0] == JOBQ_ENOTFOUND);

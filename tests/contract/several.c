@@ -124,6 +124,111 @@ void test_c7_wakes(void **state)
     assert_true(taken_us[WAKES / 2] < (contract_has(JOBQ_FEATURE_WAKE) ? 25000 : 250000));
 }
 
+/* ---- waiting for one job --------------------------------------------------------------------- */
+
+/* As core asks: no queues to take from, though the place of the job may be known. */
+static jobq_wait wait_for(const char *id, const jobq_slice *place, int64_t timeout_ms)
+{
+    return (jobq_wait){
+        .queues = place, .timeout_ms = timeout_ms, .poll_ms = 200, .wake_fd = -1, .job = TEXT(id)};
+}
+
+/* Rule N7: ended and unknown jobs end the wait at once; those that live do not, nor does what is
+ * due beside them. */
+void test_n7_wait_for_a_job(void **state)
+{
+    static const int ops[] = {JOBQ_OP_DONE, JOBQ_OP_DEAD};
+    const jobq_slice q = TEXT("q");
+    jobq_push due = job_item("due", "q");
+    jobq_settlement s;
+    jobq_wait w = wait_for("none", &q, 20000);
+
+    (void)state;
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
+    begin_worker("w", 3600000);
+    for (size_t i = 0; i < 2; i++) {
+        push_job(i ? "dead" : "done", "q");
+        w = wait_for(i ? "dead" : "done", i ? &q : NULL, 30);
+        assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT);
+        s = settlement(reserve_one("w", "q", i ? "dead" : "done"), ops[i]);
+        s.keep_ms = 1000000;
+        assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT);
+        assert_int_equal(settle_with("w", &s), 0);
+        w.timeout_ms = 20000;
+        assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
+    }
+    push_job("a", "q");
+    due.delay_ms = 1000;
+    push_item(&due);
+    pass_time(2000, 2000);
+    w = wait_for("a", &q, 30);
+    assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_TIMEOUT);
+}
+
+enum { ENDS = 15 };
+
+static void end_slowly(int fd)
+{
+    for (int i = 0; i < ENDS; i++) {
+        jobq_settlement s;
+        int64_t now_us;
+
+        must(reserve_jobs("w", "q", 1) == 1);
+        s = settlement(got.first, i % 3 == 1 ? JOBQ_OP_DEAD : JOBQ_OP_DONE);
+        s.keep_ms = 1000000; /* only what is kept is waited for */
+        nap_ms(30);
+        must(settle_with("w", &s) == 0);
+        now_us = clock_us(CLOCK_MONOTONIC);
+        must(write(fd, &now_us, sizeof(now_us)) == sizeof(now_us));
+    }
+    _exit(0);
+}
+
+/* Rule N7: woken by the end of the job where the store can (as C7). */
+void test_n7_woken_by_its_end(void **state)
+{
+    const jobq_slice q = TEXT("q");
+    int64_t late_us[ENDS];
+    char id[32];
+    int fds[2];
+    pid_t pid;
+
+    (void)state;
+    need_shared();
+    for (int i = 0; i < ENDS; i++) {
+        snprintf(id, sizeof(id), "job-%02d", i);
+        push_job(id, "q");
+    }
+    begin_worker("w", 3600000);
+    assert_int_equal(pipe(fds), 0);
+    pid = fork();
+    if (pid == 0)
+        end_slowly(fds[1]);
+    for (int i = 0; i < ENDS; i++) {
+        int64_t ended_us;
+        jobq_wait w;
+
+        snprintf(id, sizeof(id), "job-%02d", i);
+        w = wait_for(id, &q, 20000);
+        do /* waiting is a hint */
+            assert_int_equal(jobq__store_wait(store, &w), JOBQ_WAIT_JOBS);
+        while (find_job(id) && find_job(id)->state < 3);
+        late_us[i] = clock_us(CLOCK_MONOTONIC);
+        assert_int_equal(read(fds[0], &ended_us, sizeof(ended_us)), sizeof(ended_us));
+        late_us[i] -= ended_us;
+    }
+    qsort(late_us, ENDS, sizeof(late_us[0]), by_size);
+    print_message("woken by a job's end after %.2f ms (median), %.2f ms (most)\n",
+                  (double)late_us[ENDS / 2] / 1000, (double)late_us[ENDS - 1] / 1000);
+    if (contract_has(JOBQ_FEATURE_WAKE))
+        assert_true(late_us[ENDS / 2] < 25000);
+    expect_good_end(&pid, 1);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* ---- an idle wait ---------------------------------------------------------------------------- */
+
 /* Pushes, takes and finishes jobs of queue "q" for so long. */
 static void churn(int ms)
 {

@@ -3,9 +3,8 @@
  * The contract on PostgreSQL, and what only a server of its kind can show: the view, pushes in SQL,
  * rights, terminated backends, poolers, other people's transactions.
  */
-#include "contract/contract.h"
+#include "contract/on_pgsql.h"
 
-#include <libpq-fe.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,105 +20,6 @@
 #include "payload/envelope.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-
-static server *postgres;
-static char dsn[400], schema[32];
-static int schemas;
-static int64_t shifted_ms;
-
-static const char *fresh_dsn(void)
-{
-    if (!postgres)
-        postgres = server_start("postgres", true);
-    if (shifted_ms) /* each store begins with the right time */
-        server_shift(postgres, -shifted_ms);
-    shifted_ms = 0;
-    snprintf(schema, sizeof(schema), "jobs_%d", ++schemas);
-    snprintf(dsn, sizeof(dsn), "%s?read_timeout=20&schema=%s", server_dsn(postgres), schema);
-    return dsn;
-}
-
-static void shift(int64_t ms)
-{
-    server_shift(postgres, ms);
-    shifted_ms += ms;
-}
-
-/* ---- another client -------------------------------------------------------------------------- */
-
-static PGconn *connect_client(void)
-{
-    PGconn *client = PQconnectdb(server_dsn(postgres));
-    char sql[128];
-
-    if (PQstatus(client) != CONNECTION_OK)
-        fail_msg("%s", PQerrorMessage(client));
-    snprintf(sql, sizeof(sql), "SET client_min_messages = error; SET search_path = %s, public",
-             schema);
-    PQclear(PQexec(client, sql));
-    return client;
-}
-
-static bool try_say(PGconn *client, const char *sql)
-{
-    PGresult *res = PQexec(client, sql);
-    ExecStatusType status = PQresultStatus(res);
-
-    PQclear(res);
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
-}
-
-static void say(PGconn *client, const char *sql)
-{
-    if (!try_say(client, sql))
-        fail_msg("%s: %s", sql, PQerrorMessage(client));
-}
-
-/* The first cell, borrowed until the next call. */
-static const char *ask_text(PGconn *client, const char *sql)
-{
-    static char text[512];
-    PGresult *res = PQexec(client, sql);
-
-    if (PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(client));
-    snprintf(text, sizeof(text), "%s", PQntuples(res) ? PQgetvalue(res, 0, 0) : "");
-    PQclear(res);
-    return text;
-}
-
-static int64_t ask(const char *sql)
-{
-    PGconn *client = connect_client();
-    int64_t value = atoll(ask_text(client, sql));
-
-    PQfinish(client);
-    return value;
-}
-
-static void execute(const char *sql)
-{
-    PGconn *client = connect_client();
-
-    say(client, sql);
-    PQfinish(client);
-}
-
-/* Every live job stands in exactly one place, and every place belongs to a live job. */
-static void check_places(void)
-{
-    static const char sql[] =
-        "WITH live AS (SELECT seq FROM job WHERE state = 0), "
-        "place AS (SELECT seq FROM ready UNION ALL SELECT seq FROM taken "
-        "UNION ALL SELECT seq FROM delayed UNION ALL SELECT seq FROM held) "
-        "SELECT abs((SELECT count(*) FROM place) - (SELECT count(*) FROM live)) + "
-        "(SELECT count(*) FROM place WHERE seq NOT IN (SELECT seq FROM live)) + "
-        "(SELECT count(*) - count(DISTINCT seq) FROM place) + "
-        "(SELECT count(*) FROM trace WHERE seq NOT IN (SELECT seq FROM job)) + "
-        "(SELECT count(*) FROM held WHERE worker NOT IN (SELECT key FROM worker))";
-
-    assert_int_equal(ask(sql), 0);
-}
 
 /* ---- the view -------------------------------------------------------------------------------- */
 
@@ -460,11 +360,11 @@ static void test_schemas_side_by_side(void **state)
     (void)state;
     push_job("a", "q");
     other = contract_open(contract_fresh_dsn());
-    assert_int_equal(jobq__store_find(other, TEXT("a"), &out), JOBQ_ENOTFOUND);
+    assert_int_equal(jobq__store_find(other, (jobq_slice){0}, TEXT("a"), &out), JOBQ_ENOTFOUND);
     assert_ok(jobq__store_push(other, &item, 1));
     assert_int_equal(item.result, 0);
     assert_int_equal(settle_op("w", reserve_one("w", "q", "a"), JOBQ_OP_DONE), 0);
-    assert_ok(jobq__store_find(other, TEXT("a"), &out));
+    assert_ok(jobq__store_find(other, (jobq_slice){0}, TEXT("a"), &out));
     jobq__batch_free(&out);
     jobq__store_free(other);
 }
@@ -1263,6 +1163,22 @@ static void stop_pooler(pid_t pid)
         print_message("%s failed\n", command);
 }
 
+/* rules B7, O1: transactions of several statements. */
+static void work_with_statements(void)
+{
+    const jobq_statement guard = {.text =
+                                      TEXT("SELECT current_setting('search_path') LIKE '%public'")};
+    jobq_push item = job_item("guarded", "statements");
+    jobq_effect e = {.worker = TEXT("w"), .statement = {.text = TEXT("SELECT 5")}, .out = &got};
+
+    item.guard = &guard;
+    assert_int_equal(push_item(&item), 0);
+    e.token = reserve_one("w", "statements", "guarded")->token;
+    assert_ok(jobq__store_effect(store, &e));
+    assert_int_equal(e.result, 0);
+    assert_int_equal(e.value.integer, 5);
+}
+
 static void work_through_pooler(const char *address)
 {
     jobq__store *direct = store, *stores[4];
@@ -1285,6 +1201,7 @@ static void work_through_pooler(const char *address)
         assert_int_equal(settle_op("w", got.first, JOBQ_OP_DONE), 0);
     }
     store = stores[0];
+    work_with_statements();
     {
         jobq_slice q = TEXT("q");
         jobq_wait w = {
@@ -1339,7 +1256,8 @@ int main(void)
         .name = "contract: postgresql",
         .fresh_dsn = fresh_dsn,
         .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
-                    JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_DUE_ORDER,
+                    JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_DUE_ORDER |
+                    JOBQ_FEATURE_EFFECT | JOBQ_FEATURE_REQUEST,
         .shift = shift,
         .check = check_places,
     };

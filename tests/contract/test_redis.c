@@ -2,7 +2,7 @@
  *
  * The contract on Redis, and what only a server of its kind can show.
  */
-#include "contract/contract.h"
+#include "contract/on_redis.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -296,6 +296,32 @@ static void test_unix_socket(void **state)
     tell("-n 3 flushdb");
 }
 
+/* ---- looking at how it is set up ------------------------------------------------------------- */
+
+static long long memory_of(const server *s)
+{
+    const char *line = strstr(store_admin(s, STORE_REDIS, "info memory"), "used_memory:");
+
+    return line ? strtoll(line + strlen("used_memory:"), NULL, 10) : 0;
+}
+
+/* The grade of a check and whether its text has these words; -1: there is no such check. */
+static int grade_of(const char *check, const char *words)
+{
+    static jobq_batch remarks;
+    jobq_examination e = {.out = &remarks};
+
+    jobq__batch_reset(&remarks);
+    assert_ok(jobq__store_examine(store, &e));
+    for (const jobq_remark *r = e.remarks; r; r = r->next)
+        if (strcmp(r->check, check) == 0) {
+            if (!strstr(r->text, words))
+                fail_msg("%s: \"%s\" has no \"%s\"", check, r->text, words);
+            return r->grade;
+        }
+    return -1;
+}
+
 /* ---- Sentinel -------------------------------------------------------------------------------- */
 
 /* Runs in the folder until it is killed by its pid. */
@@ -365,6 +391,8 @@ static void test_k2_sentinel(void **state)
     wait_until(push_works("a"), 20);
     assert_string_equal(store_admin(first, STORE_REDIS, "-n 2 xlen '{jobqueue:q}:p0'"), "1\n");
     wait_until(is_replicated(second, port), 30);
+    assert_int_equal(grade_of("sentinel", "1 of 2"), JOBQ_REMARK_NOTE); /* rule N5 */
+    assert_int_equal(grade_of("replicas", "min-replicas-to-write"), JOBQ_REMARK_NOTE);
     server_kill(first);
     assert_false(push_works("b"));
     wait_until(push_works("c"), 30);
@@ -777,9 +805,7 @@ static void test_b5_fresh_ids_are_found(void **state)
 
 static long long used_memory(void)
 {
-    const char *line = strstr(tell("info memory"), "used_memory:");
-
-    return line ? strtoll(line + 12, NULL, 10) : 0;
+    return memory_of(redis);
 }
 
 /* At most 200 bytes beside a body of 120. */
@@ -806,13 +832,454 @@ static void test_memory_of_a_waiting_job(void **state)
     tell("del '{%s:q}:p0'", prefix);
 }
 
+/* ---- capacity, keys, retention on this layout ------------------------------------------------ */
+
+static void limit_queue(int64_t value)
+{
+    jobq_limit l = {.queue = TEXT("q"), .value = value};
+
+    assert_ok(jobq__store_capacity(store, &l));
+}
+
+static int push_replacing(const char *id)
+{
+    jobq_push item = job_item(id, "q");
+
+    item.unique = TEXT("key");
+    item.on_duplicate = JOBQ_DUPLICATE_REPLACE;
+    return push_item(&item);
+}
+
+/* Rules K3, B4, B6, N7, F4: without memory a push is refused, and all that ends a job goes on. */
+static void test_k3_maxmemory_with_guarantees(void **state)
+{
+    jobq_push item = job_item("more", "q");
+    jobq_settlement s;
+    jobq_minute minute = {.queue = TEXT("q"), .minute = store_now() / 60000, .counts = {1}};
+
+    (void)state;
+    limit_queue(10);
+    push_job("a", "q");
+    push_job("b", "q");
+    push_job("c", "q");
+    assert_int_equal(push_replacing("holder"), 0);
+    reserve_one("w", "q", "a");
+    tell("config set maxmemory 1");
+    assert_code(jobq__store_push(store, &item, 1), JOBQ_EIO);
+    item.unique = TEXT("key");
+    item.on_duplicate = JOBQ_DUPLICATE_REPLACE;
+    assert_code(jobq__store_push(store, &item, 1), JOBQ_EIO);
+    assert_true(jobq_error_is_retryable(jobq_error_last()));
+    s = settlement(got.first, JOBQ_OP_PROGRESS);
+    s.outcome = TEXT("half");
+    assert_int_equal(settle_with("w", &s), 0);
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_BACK),
+                     0); /* to the end of a closed stream */
+    s = settlement(reserve_one("w", "q", "b"), JOBQ_OP_DEAD);
+    s.keep_ms = 1000;
+    assert_int_equal(settle_with("w", &s), 0);
+    assert_ok(jobq__store_book(store, &minute, 1));
+    tell("config set maxmemory 0");
+    assert_int_equal(reserve_jobs("w", "q", 9), 3);
+    expect_ids("c holder a");
+    assert_int_equal(push_replacing("follower"), 2);
+    tell("config set maxmemory 1");
+    assert_int_equal(settle_op("w", got.first->next, JOBQ_OP_DONE), 0);
+    reserve_one("w", "q", "follower");
+    assert_memory_equal(find_job("a")->outcome.p, "half", 4);
+    tell("config set maxmemory 0");
+}
+
+/* What was there before a capacity came keeps its place and its tokens; a plain push fails at the
+ * stream itself, whoever sends it. */
+static void test_b4_closed_streams(void **state)
+{
+    (void)state;
+    push_job("a", "q");
+    push_job("b", "q");
+    reserve_one("w", "q", "a");
+    limit_queue(3);
+    tell("xadd '{%s:q}:p0' nomkstream '*' j foreign", prefix);
+    assert_int_equal(total("q"), 2);
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_BACK), 0);
+    assert_int_equal(reserve_jobs("w", "q", 9), 2);
+    expect_ids("b a");
+    limit_queue(0);
+    tell("xadd '{%s:q}:p0' nomkstream '*' j foreign", prefix);
+    assert_int_equal(total("q"), 3);
+}
+
+/* A closed stream outlives a restart, from a rewritten append-only file as from a snapshot. */
+static void test_b4_closed_streams_outlive_a_restart(void **state)
+{
+    server *own = server_start_with("redis", false,
+                                    "--appendonly yes --appendfsync always "
+                                    "--aof-use-rdb-preamble no");
+    jobq_push item = job_item("e", "q");
+
+    (void)state;
+    jobq__store_free(store);
+    store = contract_open(server_dsn(own));
+    for (const char *id = "abc"; *id; id++)
+        push_job((char[]){*id, '\0'}, "q");
+    reserve_one("w", "q", "a");
+    limit_queue(4);
+    for (int pass = 0; pass < 2; pass++) {
+        store_admin(own, STORE_REDIS,
+                    pass ? "config set aof-use-rdb-preamble yes"
+                         : "config set aof-use-rdb-preamble no");
+        store_admin(own, STORE_REDIS, "bgrewriteaof");
+        wait_until(strstr(store_admin(own, STORE_REDIS, "info persistence"),
+                          "aof_rewrite_in_progress:0") != NULL,
+                   30);
+        server_restart(own);
+        item.fresh_id = false;
+        item.id = TEXT(pass ? "f" : "e");
+        wait_until(jobq__store_push(store, &item, 1) == 0, 30);
+        assert_int_equal(item.result, pass ? JOBQ_EFULL : 0);
+        item.fresh_id = true;
+        assert_int_equal(push_item(&item), JOBQ_EFULL);
+        assert_int_equal(total("q"), 4);
+    }
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_BACK), 0);
+    assert_int_equal(reserve_jobs("w", "q", 9), 4);
+    expect_ids("b c e a");
+    server_remove(own);
+}
+
+/* case B054: what makes a queue limited was deleted; the limit itself is in the store. */
+static void test_b4_lost_records(void **state)
+{
+    jobq_push item = job_item("c", "q");
+
+    (void)state;
+    push_job("a", "q");
+    push_job("b", "q");
+    reserve_one("w", "q", "a");
+    limit_queue(2);
+    tell("hdel '{%s:q}:limit' 0", prefix);
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_BACK), 0);
+    assert_int_equal(reserve_jobs("w", "q", 9), 2);
+    expect_ids("b a");
+    for (const jobq_record *r = got.first; r; r = r->next)
+        assert_int_equal(settle_op("w", r, JOBQ_OP_DONE), 0);
+    tell("hdel '{%s:q}:limit' 0", prefix);
+    push_job("a", "q");
+    push_job("b", "q");
+    tell("del '{%s:q}:prios'", prefix);
+    assert_int_equal(push_item(&item), JOBQ_EFULL); /* the push itself sees to it */
+    tell("del '{%s:q}:prios'", prefix);
+    maintain_all();
+    assert_int_equal(push_item(&item), JOBQ_EFULL);
+    tell("set '{%s:q}:prios' 0", prefix);
+    item.fresh_id = true;
+    item.unique = TEXT("key");
+    assert_int_equal(push_item(&item), 0); /* not seen until maintenance has been by */
+    assert_int_equal(settle_op("w", reserve_one("w", "q", "a"), JOBQ_OP_DONE), 0);
+    jobq__store_free(store);
+    store = contract_open(dsn); /* looks at once, not after a minute */
+    maintain_all();
+    item = job_item("c", "q");
+    tell("del '{%s:q}:p0'", prefix); /* made again by whoever looks for jobs */
+    assert_int_equal(reserve_jobs("w", "q", 9), 0);
+    push_job("d", "q");
+    push_job("e", "q");
+    assert_int_equal(push_item(&item), JOBQ_EFULL);
+    item.fresh_id = true;
+    assert_int_equal(push_item(&item), JOBQ_EFULL);
+}
+
+/* case B054: a follower whose key was deleted is found and put back in. */
+static void test_b6_lost_key(void **state)
+{
+    (void)state;
+    push_replacing("holder");
+    reserve_one("w", "q", "holder");
+    assert_int_equal(push_replacing("follower"), 2);
+    tell("del '{%s:q}:unique'", prefix);
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_DONE), 0);
+    maintain_all();
+    assert_int_equal(settle_op("w", reserve_one("w", "q", "follower"), JOBQ_OP_DONE), 0);
+    assert_int_equal(atoi(tell("exists '{%s:q}:unique' '{%s:q}:next'", prefix, prefix)), 0);
+}
+
+/* Nothing stays of jobs that had a key, a follower, progress, a result, an end of their time. */
+static void test_guarantees_leave_no_trace(void **state)
+{
+    static const char *const parts[] = {"rest",  "dead",   "delayed", "unique", "taken",
+                                        "trace", "cancel", "ids",     "next",   "done"};
+    jobq_settlement s;
+
+    (void)state;
+    begin_worker("w", 3600000);
+    for (int i = 0; i < 4; i++) {
+        static const int ops[] = {JOBQ_OP_DONE, JOBQ_OP_DONE, JOBQ_OP_DEAD, JOBQ_OP_BACK};
+        char holder[8], follower[8];
+
+        snprintf(holder, sizeof(holder), "h%d", i);
+        snprintf(follower, sizeof(follower), "f%d", i);
+        push_replacing(holder);
+        s = settlement(reserve_one("w", "q", holder), JOBQ_OP_PROGRESS);
+        s.outcome = TEXT("half");
+        assert_int_equal(settle_with("w", &s), 0);
+        assert_int_equal(push_replacing(follower), 2);
+        assert_int_equal(push_replacing("another"), 2);
+        s.op = (uint8_t)ops[i];
+        s.keep_ms = i ? 1000 : 0;
+        assert_int_equal(settle_with("w", &s), 0);
+        if (i == 3)
+            assert_int_equal(settle_op("w", reserve_one("w", "q", holder), JOBQ_OP_DONE), 0);
+        assert_int_equal(settle_op("w", reserve_one("w", "q", follower), JOBQ_OP_DONE), 0);
+    }
+    pass_time(2000, 2000);
+    maintain_all();
+    assert_int_equal(total("q"), 0);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        assert_string_equal(tell("exists '{%s:q}:%s'", prefix, parts[i]), "0\n");
+}
+
+/* Rule N1: the minutes of a day, and no longer. */
+static void test_n1_minutes_go_by_themselves(void **state)
+{
+    jobq_minute booked = {.queue = TEXT("q"), .minute = store_now() / 60000, .counts = {3}};
+    jobq_minutes m = {.queue = TEXT("q"), .out = &got};
+
+    (void)state;
+    jobq__batch_reset(&got);
+    assert_ok(jobq__store_book(store, &booked, 1));
+    pass_time(23 * 3600000, 23 * 3600000);
+    assert_ok(jobq__store_minutes(store, &m));
+    assert_int_equal(m.minutes->counts[0], 3);
+    pass_time(3600000 + 120000, 3600000 + 120000);
+    assert_ok(jobq__store_minutes(store, &m));
+    assert_null(m.minutes);
+    wait_until(strcmp(tell("keys '{%s:q}:m:*'", prefix), "\n") == 0, 20);
+}
+
+/* Given its queue, a job is found by one script, however many queues there are. */
+static void test_find_asks_one_queue(void **state)
+{
+    jobq_batch found = {0};
+
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        char queue[8];
+
+        snprintf(queue, sizeof(queue), "q%d", i);
+        push_job(queue, queue);
+    }
+    tell("config resetstat");
+    assert_ok(jobq__store_find(store, TEXT("q7"), TEXT("q7"), &found));
+    assert_int_equal(found.count, 1);
+    jobq__batch_free(&found);
+    assert_int_equal(calls_of("evalsha"), 1);
+    assert_int_equal(calls_of("smembers"), 0);
+}
+
+/* A job that uses nothing of it costs the commands it did before: one to push, and no more than
+ * these to be reserved and settled. */
+static void test_plain_jobs_cost_what_they_did(void **state)
+{
+    enum { JOBS = 50 };
+    char id[40];
+    jobq_push item;
+
+    (void)state;
+    push_job("first", "q");
+    assert_int_equal(settle_op("w", reserve_one("w", "q", "first"), JOBQ_OP_DONE), 0);
+    tell("config resetstat");
+    for (int i = 0; i < JOBS; i++) {
+        snprintf(id, sizeof(id), "0190e0a1-0000-7000-8000-%012x", i);
+        item = job_item(id, "q");
+        item.fresh_id = true;
+        assert_int_equal(push_item(&item), 0);
+    }
+    assert_int_equal(calls_of("xadd"), JOBS);
+    assert_int_equal(calls_of("evalsha"), 0);
+    assert_int_equal(reserve_jobs("w", "q", JOBS), JOBS);
+    for (const jobq_record *r = got.first; r; r = r->next)
+        assert_int_equal(settle_op("w", r, JOBQ_OP_DONE), 0);
+    assert_true(calls_of("evalsha") <= JOBS + 2);
+    assert_true(calls_of("exists") <= JOBS + 2);
+    assert_int_equal(calls_of("xack"), JOBS);
+    assert_int_equal(calls_of("hdel"), 0);
+    assert_int_equal(calls_of("hget"), 0);
+}
+
+/* ---- the layout of before -------------------------------------------------------------------- */
+
+/* Version 2 had less and nothing else: it becomes 3 by `migrate`, its jobs stay. */
+static void test_layout_2_becomes_3(void **state)
+{
+    jobq_push item = job_item("c", "q");
+    char text[500];
+
+    (void)state;
+    push_job("a", "q");
+    push_job("b", "q");
+    reserve_one("w", "q", "a");
+    tell("set '{%s}:schema' 2", prefix);
+    jobq__store_free(store);
+    snprintf(text, sizeof(text), "%s&migrate=false", dsn);
+    store = contract_open(text);
+    assert_code(jobq__store_push(store, &item, 1), JOBQ_ECONF);
+    assert_said("version 2");
+    assert_said("migrate");
+    assert_int_equal(grade_of("schema", "version 2"), JOBQ_REMARK_PROBLEM); /* rule N5 */
+    assert_ok(jobq__store_schema(store));
+    assert_string_equal(tell("get '{%s}:schema'", prefix), "3\n");
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_BACK), 0);
+    assert_int_equal(reserve_jobs("w", "q", 9), 2);
+    tell("set '{%s}:schema' 4", prefix);
+    jobq__store_free(store);
+    store = contract_open(dsn);
+    assert_code(jobq__store_push(store, &item, 1), JOBQ_ECONF);
+    assert_said("update the library");
+    tell("set '{%s}:schema' 2", prefix);
+    jobq__store_free(store);
+    store = contract_open(dsn); /* by itself where it may */
+    assert_int_equal(push_item(&item), 0);
+}
+
+/* Rule N5: a server that is set up as it should be, and what is wrong with others. */
+static void test_n5_examined(void **state)
+{
+    server *own = server_start_with("redis", false, "--appendonly yes --appendfsync everysec");
+    char text[300];
+
+    (void)state;
+    jobq__store_free(store);
+    store = contract_open(server_dsn(own));
+    push_job("a", "q");
+    assert_int_equal(grade_of("eviction", "noeviction"), JOBQ_REMARK_OK);
+    assert_int_equal(grade_of("durability", "everysec"), JOBQ_REMARK_OK);
+    assert_int_equal(grade_of("memory", "not set"), JOBQ_REMARK_OK);
+    assert_int_equal(grade_of("version", "Redis "), JOBQ_REMARK_OK);
+    assert_int_equal(grade_of("rights", ""), JOBQ_REMARK_OK);
+    assert_int_equal(grade_of("schema", "3"), JOBQ_REMARK_OK);
+    assert_int_equal(grade_of("replicas", "no replica"), JOBQ_REMARK_OK);
+    assert_int_equal(grade_of("sentinel", ""), -1);
+    store_admin(own, STORE_REDIS, "config set maxmemory-policy allkeys-lru");
+    assert_int_equal(grade_of("eviction", "allkeys-lru"), JOBQ_REMARK_PROBLEM);
+    store_admin(own, STORE_REDIS, "config set maxmemory-policy noeviction");
+    store_admin(own, STORE_REDIS, "config set appendfsync no");
+    assert_int_equal(grade_of("durability", "power cut"), JOBQ_REMARK_NOTE);
+    store_admin(own, STORE_REDIS, "config set appendonly no");
+    assert_int_equal(grade_of("durability", "append-only"), JOBQ_REMARK_PROBLEM);
+    store_admin(own, STORE_REDIS, "config set maxmemory 1");
+    assert_int_equal(grade_of("memory", "is reached"), JOBQ_REMARK_PROBLEM);
+    snprintf(text, sizeof(text), "config set maxmemory %lld", memory_of(own) * 106 / 100);
+    store_admin(own, STORE_REDIS, text);
+    assert_int_equal(grade_of("memory", "soon"), JOBQ_REMARK_NOTE);
+    store_admin(own, STORE_REDIS, "config set maxmemory 0");
+    store_admin(own, STORE_REDIS,
+                "acl setuser app reset on nopass '~{*' +@read +@write +@scripting +@connection "
+                "+@transaction +info +time -xsetid -hscan");
+    snprintf(text, sizeof(text), "redis://app:x@127.0.0.1:%d", server_port(own));
+    jobq__store_free(store);
+    store = contract_open(text);
+    assert_int_equal(grade_of("rights", "XSETID"), JOBQ_REMARK_PROBLEM);
+    assert_int_equal(grade_of("rights", "HSCAN"), JOBQ_REMARK_PROBLEM);
+    store_admin(own, STORE_REDIS, "replicaof 127.0.0.1 1");
+    assert_int_equal(grade_of("replicas", "replica"), JOBQ_REMARK_PROBLEM);
+    server_remove(own);
+}
+
+/* ---- the audit ------------------------------------------------------------------------------- */
+
+/* The strays of all pages: "id states" each. */
+static const char *audit_queue(const char *queue)
+{
+    static char said[400], cursor[100];
+    static jobq_batch page;
+    jobq_audit a = {.queue = TEXT(queue), .limit = 3, .out = &page};
+
+    said[0] = '\0';
+    do {
+        jobq__batch_reset(&page);
+        assert_ok(jobq__store_audit(store, &a));
+        for (const jobq_stray *s = a.strays; s; s = s->next)
+            snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s%.*s %x%s",
+                     *said ? ", " : "", (int)s->id.n, (const char *)s->id.p, s->states,
+                     s->ownerless ? " nobody's" : "");
+        if (a.next.p) {
+            memcpy(cursor, a.next.p, a.next.n);
+            a.after = jobq__slice(cursor, a.next.n);
+        }
+    } while (a.next.p);
+    return said;
+}
+
+static void some_jobs(void)
+{
+    jobq_push later = job_item("later", "q");
+
+    tell("flushall");
+    later.delay_ms = 1000000;
+    begin_worker("w", 3600000);
+    push_job("dead", "q");
+    assert_int_equal(settle_op("w", reserve_one("w", "q", "dead"), JOBQ_OP_DEAD), 0);
+    push_replacing("holder");
+    reserve_one("w", "q", "holder");
+    push_replacing("follower");
+    assert_int_equal(push_item(&later), 0);
+    for (int i = 0; i < 5; i++)
+        push_job((char[]){(char)('a' + i), '\0'}, "q");
+}
+
+/* Rules N5, F1: what hands have broken is found, and nothing else. */
+static void test_n5_audit_finds(void **state)
+{
+    static const struct {
+        const char *script, *strays;
+    } rows[] = {
+        {"return 1", ""},
+        /* an entry of a job that stands elsewhere; two entries; one of a dead job */
+        {"local e = c('XRANGE', q .. 'p0', '-', '+') c('XADD', q .. 'p0', '*', 'j', e[2][2][2])",
+         "a 1"},
+        {"c('ZADD', q .. 'dead', 1, 'later')", "later 12"},
+        {"c('XADD', q .. 'p0', '*', 'j', c('HGET', q .. 'rest', 'dead'):sub(109))", "dead 11"},
+        /* lists without jobs, jobs without lists */
+        {"c('ZREM', q .. 'delayed', 'later')", "later 0"},
+        {"c('HDEL', q .. 'rest', 'dead')", "dead 10, dead 0"},
+        {"c('XDEL', q .. 'p0', c('HGET', q .. 'ids', 'b'):sub(3))", "b 0"},
+        /* a follower of nobody; a hand-out of nobody */
+        {"c('HDEL', q .. 'unique', 'key')", "follower 0"},
+        {"c('DEL', q .. 'workers', q .. 'w:w')", "holder 4 nobody's"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        some_jobs();
+        tell("eval \"local c, q = redis.call, KEYS[1] %s\" 1 '{%s:q}:'", rows[i].script, prefix);
+        assert_string_equal(audit_queue("q"), rows[i].strays);
+    }
+}
+
+/* A page looks at so many jobs as were asked for, not at the whole queue. */
+static void test_n5_audit_is_bounded(void **state)
+{
+    jobq_audit a = {.queue = TEXT("q"), .limit = 100, .out = &got};
+
+    (void)state;
+    push_many(10000, true, 0);
+    jobq__batch_reset(&got);
+    tell("config resetstat");
+    assert_ok(jobq__store_audit(store, &a));
+    assert_int_equal(a.seen[0], 100);
+    assert_non_null(a.next.p);
+    assert_true(calls_of("xrange") <= 12);
+    a.after = jobq__slice("0.1-1 x", 7);
+    assert_code(jobq__store_audit(store, &a), JOBQ_EINVAL);
+}
+
 int main(void)
 {
     static const contract_driver driver = {
         .name = "contract: redis",
         .fresh_dsn = fresh_dsn,
         .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
-                    JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH,
+                    JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_EFFECT,
         .shift = shift,
     };
     static const struct CMUnitTest own[] = {
@@ -838,6 +1305,20 @@ int main(void)
         cmocka_unit_test(test_b5_searches_are_bounded),
         cmocka_unit_test(test_b5_fresh_ids_are_found),
         cmocka_unit_test(test_memory_of_a_waiting_job),
+        cmocka_unit_test(test_k3_maxmemory_with_guarantees),
+        cmocka_unit_test(test_b4_closed_streams),
+        cmocka_unit_test(test_b4_closed_streams_outlive_a_restart),
+        cmocka_unit_test(test_b4_lost_records),
+        cmocka_unit_test(test_b6_lost_key),
+        cmocka_unit_test(test_guarantees_leave_no_trace),
+        cmocka_unit_test(test_n1_minutes_go_by_themselves),
+        cmocka_unit_test(test_find_asks_one_queue),
+        cmocka_unit_test(test_plain_jobs_cost_what_they_did),
+        cmocka_unit_test(test_layout_2_becomes_3),
+        cmocka_unit_test(test_n5_examined),
+        cmocka_unit_test(test_n5_audit_finds),
+        cmocka_unit_test(test_n5_audit_is_bounded),
+        ON_REDIS_TESTS,
     };
 
     return contract_main(&driver, own, sizeof(own) / sizeof(own[0]));

@@ -2,7 +2,7 @@
  *
  * The contract on a Redis Cluster of three masters, and what only one can show.
  */
-#include "contract/contract.h"
+#include "contract/on_redis.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -478,13 +478,71 @@ static void test_p2_tls(void **state)
     assert_int_equal(system(text), 0);
 }
 
+/* ---- the caller's texts ---------------------------------------------------------------------- */
+
+/* Rules B7, O1: keys of the queue's slot only; others are refused before they are touched, even
+ * when the same server happens to have them. */
+static void test_b7_keys_of_the_slot(void **state)
+{
+    static const char *const names[] = {"other", "another", "x", "y", "z"};
+    jobq_push item = job_item("a", "q");
+    jobq_effect e = {.worker = TEXT("w"), .id = TEXT("b"), .queue = TEXT("q"), .out = &got};
+    jobq_param params[1] = {{.type = JOBQ_PARAM_TEXT}};
+    jobq_statement guard = {
+        .text = TEXT("redis.call('SET', ARGV[1], 1) return 1"), .params = params, .param_count = 1};
+    char own[64];
+
+    (void)state;
+    snprintf(own, sizeof(own), "{test%d:q}mine", prefixes);
+    item.guard = &guard;
+    for (size_t i = 0; i < 5; i++) {
+        params[0].bytes = TEXT(names[i]);
+        assert_code(jobq__store_push(store, &item, 1), JOBQ_EINVAL);
+        assert_said("slot");
+        assert_null(find_job("a"));
+    }
+    params[0].bytes = TEXT(own);
+    assert_int_equal(push_item(&item), 0);
+    push_job("b", "q");
+    assert_int_equal(reserve_jobs("w", "q", 2), 2);
+    e.token = got.last->token;
+    e.statement = guard;
+    assert_ok(jobq__store_effect(store, &e));
+    assert_int_equal(e.result, 0);
+    params[0].bytes = TEXT("other");
+    assert_code(jobq__store_effect(store, &e), JOBQ_EINVAL);
+    assert_said("slot");
+}
+
+/* Rule N5: every master is looked at. */
+static void test_n5_examined(void **state)
+{
+    jobq_examination e = {.out = &got};
+    int bad = 0, masters = 0, slots = 0;
+
+    (void)state;
+    push_job("a", "q");
+    cluster_tell(&redis, 1, "config set maxmemory-policy allkeys-lru");
+    jobq__batch_reset(&got);
+    assert_ok(jobq__store_examine(store, &e));
+    cluster_tell(&redis, 1, "config set maxmemory-policy noeviction");
+    for (const jobq_remark *r = e.remarks; r; r = r->next) {
+        masters += strcmp(r->check, "eviction") == 0;
+        slots += strcmp(r->check, "cluster") == 0 && r->grade == JOBQ_REMARK_OK;
+        bad += strcmp(r->check, "eviction") == 0 && r->grade == JOBQ_REMARK_PROBLEM;
+    }
+    assert_int_equal(masters, CLUSTER_MASTERS);
+    assert_int_equal(slots, CLUSTER_MASTERS);
+    assert_int_equal(bad, 1);
+}
+
 int main(void)
 {
     static const contract_driver driver = {
         .name = "contract: redis-cluster",
         .fresh_dsn = fresh_dsn,
-        .features =
-            JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY | JOBQ_FEATURE_UNIQUE,
+        .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
+                    JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_EFFECT,
         .shift = shift,
     };
     static const struct CMUnitTest own[] = {
@@ -492,7 +550,8 @@ int main(void)
         cmocka_unit_test(test_c1_over_servers), cmocka_unit_test(test_c9_wait_over_servers),
         cmocka_unit_test(test_k2_moving_slot),  cmocka_unit_test(test_k2_moving_slot_wakes),
         cmocka_unit_test(test_k2_lost_master),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_p2_tls),
+        cmocka_unit_test(test_p2_tls),          cmocka_unit_test(test_b7_keys_of_the_slot),
+        cmocka_unit_test(test_n5_examined),     ON_REDIS_TESTS,
     };
 
     return contract_main(&driver, own, sizeof(own) / sizeof(own[0]));

@@ -4,6 +4,7 @@
  * other programs.
  */
 #include "contract/contract.h"
+#include "contract/guarantees.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,8 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,7 +60,8 @@ static void check_places(void)
         "place(seq) AS (SELECT seq FROM jobqueue_ready "
         "UNION ALL SELECT seq FROM jobqueue_taken "
         "UNION ALL SELECT seq FROM jobqueue_delayed "
-        "UNION ALL SELECT seq FROM jobqueue_held) "
+        "UNION ALL SELECT seq FROM jobqueue_held "
+        "UNION ALL SELECT seq FROM jobqueue_job WHERE state=0 AND key_state=2) "
         "SELECT abs((SELECT count(*) FROM place) - (SELECT count(*) FROM live)) + "
         "(SELECT count(*) FROM place WHERE seq NOT IN (SELECT seq FROM live)) + "
         "(SELECT count(*) - count(DISTINCT seq) FROM place) + "
@@ -754,6 +758,596 @@ static void test_c7_slow_commit(void **state)
     reap(&pid, 1);
 }
 
+/* ---- statements for the caller's own transaction (rules B8, O1) ------------------------------ */
+
+static jobq_batch statements;
+
+static bool as_text; /* as clients do that know no other type */
+
+/* What it answers: "ID stored", "ID held" ...; "" nothing, NULL: refused. */
+static const char *carry_out(sqlite3 *db, const jobq_statement *s)
+{
+    static char answer[64];
+    sqlite3_stmt *stmt = NULL;
+    int step;
+
+    assert_int_equal(sqlite3_prepare_v2(db, s->text.p, (int)s->text.n, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_bind_parameter_count(stmt), s->param_count);
+    for (int i = 0; i < (int)s->param_count; i++) {
+        const jobq_param *p = &s->params[i];
+
+        char digits[32];
+
+        snprintf(digits, sizeof(digits), "%lld", (long long)p->integer);
+        if (p->type == JOBQ_PARAM_INT && as_text)
+            sqlite3_bind_text(stmt, i + 1, digits, -1, SQLITE_TRANSIENT);
+        else if (p->type == JOBQ_PARAM_INT)
+            sqlite3_bind_int64(stmt, i + 1, p->integer);
+        else if (p->type == JOBQ_PARAM_TEXT || (p->type == JOBQ_PARAM_BYTES && as_text))
+            sqlite3_bind_text(stmt, i + 1, p->bytes.p, (int)p->bytes.n, SQLITE_TRANSIENT);
+        else if (p->type == JOBQ_PARAM_BYTES)
+            sqlite3_bind_blob(stmt, i + 1, p->bytes.p, (int)p->bytes.n, SQLITE_TRANSIENT);
+    }
+    step = sqlite3_step(stmt);
+    answer[0] = '\0';
+    if (step == SQLITE_ROW)
+        snprintf(answer, sizeof(answer), "%s %s", (const char *)sqlite3_column_text(stmt, 0),
+                 (const char *)sqlite3_column_text(stmt, 1));
+    sqlite3_finalize(stmt);
+    return step == SQLITE_ROW || step == SQLITE_DONE ? answer : NULL;
+}
+
+static const char *push_by_statement(sqlite3 *db, const jobq_push *item)
+{
+    jobq_request r = {.push = item, .out = &statements};
+
+    jobq__batch_reset(&statements);
+    assert_ok(jobq__store_request(store, &r));
+    return carry_out(db, &r.statement);
+}
+
+static sqlite3 *open_application(void)
+{
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    return db;
+}
+
+static void run_sql(sqlite3 *db, const char *sql)
+{
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
+static void test_b8_push_in_a_transaction(void **state)
+{
+    jobq_limit limit = {.queue = TEXT("full"), .value = 1};
+    jobq_push item = job_item("a", "q");
+    sqlite3 *db;
+
+    (void)state;
+    push_job("first", "full");
+    assert_ok(jobq__store_capacity(store, &limit));
+    db = open_application();
+    item.unique = TEXT("key");
+    item.delay_ms = 60000;
+    run_sql(db, "BEGIN");
+    assert_string_equal(push_by_statement(db, &item), "a stored");
+    run_sql(db, "ROLLBACK");
+    assert_null(find_job("a"));
+    run_sql(db, "BEGIN");
+    assert_string_equal(push_by_statement(db, &item), "a stored");
+    item.id = TEXT("b");
+    assert_string_equal(push_by_statement(db, &item), "a held");
+    item = job_item("c", "full");
+    assert_string_equal(push_by_statement(db, &item), "c full");
+    item = job_item("d", "q");
+    assert_string_equal(push_by_statement(db, &item), "d stored");
+    assert_string_equal(push_by_statement(db, &item), "d duplicate");
+    item.idempotent = true;
+    assert_string_equal(push_by_statement(db, &item), "d held");
+    run_sql(db, "COMMIT");
+    sqlite3_close(db);
+    assert_int_equal(find_job("a")->state, 1);
+    assert_null(find_job("b"));
+    assert_null(find_job("c"));
+    reserve_one("w", "q", "d");
+    assert_memory_equal(got.first->body.p, item.body.p, item.body.n);
+    assert_string_equal(contract_strays("q"), "");
+}
+
+/* Rule B6 in the caller's transaction: what waits is replaced; one follower is kept for what
+ * runs. */
+static void test_b8_replace_in_a_transaction(void **state)
+{
+    jobq_push item = job_item("a", "q");
+    sqlite3 *db;
+
+    (void)state;
+    push_job("first", "q");
+    begin_worker("w", 3600000);
+    settle_op("w", reserve_one("w", "q", "first"), JOBQ_OP_DONE);
+    db = open_application();
+    item.unique = TEXT("key");
+    item.on_duplicate = JOBQ_DUPLICATE_REPLACE;
+    item.delay_ms = 60000;
+    item.max_wait_ms = 100000;
+    assert_string_equal(push_by_statement(db, &item), "a stored");
+    item.id = TEXT("b");
+    item.body = TEXT("later");
+    item.delay_ms = 90000000;
+    assert_string_equal(push_by_statement(db, &item), "a replaced");
+    assert_memory_equal(find_job("a")->body.p, "later", 5);
+    assert_true(find_job("a")->available_at_ms <= find_job("a")->enqueued_at_ms + 100000);
+    assert_int_equal(count_jobs("q").delayed, 1);
+    item.delay_ms = 0;
+    assert_string_equal(push_by_statement(db, &item), "a replaced");
+    assert_int_equal(count_jobs("q").ready, 1);
+    assert_string_equal(contract_strays("q"), "");
+    reserve_one("w", "q", "a");
+    assert_string_equal(push_by_statement(db, &item), "b replaced");
+    item.id = TEXT("c");
+    item.body = TEXT("last");
+    assert_string_equal(push_by_statement(db, &item), "b replaced");
+    assert_int_equal(count_jobs("q").delayed, 1);
+    assert_string_equal(contract_strays("q"), "");
+    assert_int_equal(settle_op("w", got.first, JOBQ_OP_DONE), 0);
+    maintain_all();
+    assert_memory_equal(reserve_one("w", "q", "b")->body.p, "last", 4);
+    sqlite3_close(db);
+}
+
+/* Rule N7: what is kept of it is kept here, too. */
+static void test_o1_done_with_its_result(void **state)
+{
+    jobq_settlement s;
+    jobq_request r = {.worker = TEXT("w"), .done = &s, .out = &statements};
+    sqlite3 *db;
+
+    (void)state;
+    begin_worker("w", 3600000);
+    for (int bare = 0; bare < 2; bare++) {
+        push_job(bare ? "bare" : "a", "q");
+        s = settlement(reserve_one("w", "q", bare ? "bare" : "a"), JOBQ_OP_DONE);
+        s.keep_ms = 1000000;
+        s.keep_bare = bare;
+        s.outcome = TEXT("result");
+        s.history = TEXT("attempt");
+        jobq__batch_reset(&statements);
+        assert_ok(jobq__store_request(store, &r));
+        db = open_application();
+        assert_non_null(carry_out(db, &r.statement));
+        sqlite3_close(db);
+    }
+    assert_int_equal(find_job("a")->state, 3);
+    assert_memory_equal(find_job("a")->outcome.p, "result", 6);
+    assert_int_equal(find_job("a")->history_count, 1);
+    assert_true(find_job("a")->body.n > 0);
+    assert_int_equal(find_job("bare")->body.n, 0);
+    assert_string_equal(contract_strays("q"), "");
+}
+
+/* The job's traces and key go with it. */
+static void test_o1_done_with_all(void **state)
+{
+    jobq_settlement s;
+    jobq_request r = {.worker = TEXT("w"), .done = &s, .out = &statements};
+    jobq_push item = job_item("a", "q");
+    sqlite3 *db;
+
+    (void)state;
+    item.unique = TEXT("key");
+    item.on_duplicate = JOBQ_DUPLICATE_REPLACE;
+    push_item(&item);
+    begin_worker("w", 3600000);
+    s = settlement(reserve_one("w", "q", "a"), JOBQ_OP_PROGRESS);
+    s.outcome = TEXT("half");
+    assert_int_equal(settle_with("w", &s), 0);
+    item.id = TEXT("b");
+    assert_int_equal(push_item(&item), 2);
+    s = settlement(got.first, JOBQ_OP_DONE);
+    jobq__batch_reset(&statements);
+    assert_ok(jobq__store_request(store, &r));
+    db = open_application();
+    assert_non_null(carry_out(db, &r.statement));
+    sqlite3_close(db);
+    assert_null(find_job("a"));
+    assert_int_equal(ask("SELECT count(*) FROM jobqueue_outcome"), 0);
+    maintain_all();
+    reserve_one("w", "q", "b");
+    assert_string_equal(contract_strays("q"), "");
+}
+
+/* A stale token makes the application's transaction fail. */
+static void test_o1_done_in_a_transaction(void **state)
+{
+    jobq_settlement s;
+    jobq_request r = {.worker = TEXT("w"), .done = &s, .out = &statements};
+    sqlite3 *db;
+
+    (void)state;
+    push_job("a", "q");
+    begin_worker("w", 30000);
+    s = settlement(reserve_one("w", "q", "a"), JOBQ_OP_DONE);
+    jobq__batch_reset(&statements);
+    assert_ok(jobq__store_request(store, &r));
+    db = open_application();
+    run_sql(db, "CREATE TABLE work(n); BEGIN; INSERT INTO work VALUES(1)");
+    assert_non_null(carry_out(db, &r.statement));
+    run_sql(db, "COMMIT");
+    assert_null(find_job("a"));
+    assert_int_equal(settle_with("w", &s), JOBQ_ELEASE);
+    run_sql(db, "BEGIN; INSERT INTO work VALUES(2)");
+    assert_null(carry_out(db, &r.statement));
+    run_sql(db, "ROLLBACK");
+    sqlite3_close(db);
+    assert_int_equal(ask("SELECT count(*) FROM work"), 1);
+}
+
+static void test_b8_all_as_text(void **state)
+{
+    as_text = true;
+    test_b8_push_in_a_transaction(state);
+    as_text = false;
+}
+
+static void test_b8_replace_as_text(void **state)
+{
+    as_text = true;
+    test_b8_replace_in_a_transaction(state);
+    as_text = false;
+}
+
+static void test_o1_done_as_text(void **state)
+{
+    as_text = true;
+    test_o1_done_with_its_result(state);
+    jobq__store_free(store);
+    store = contract_open(contract_fresh_dsn());
+    test_o1_done_in_a_transaction(state);
+    as_text = false;
+}
+
+/* Rule B7: $2 is the second value wherever it stands; other names are refused. */
+static void test_b7_numbered_places(void **state)
+{
+    static const struct {
+        const char *sql;
+        int rc;
+    } cases[] = {{"SELECT $1 < $2", 0},           {"SELECT $2 > $1", 0},
+                 {"SELECT ?2 > ?1", 0},           {"SELECT ? < ?", 0},
+                 {"SELECT $2 < $1", JOBQ_EGUARD}, {"SELECT $1 < $3", JOBQ_EINVAL},
+                 {"SELECT $1 < $x", JOBQ_EINVAL}, {"SELECT :a < :b", JOBQ_EINVAL}};
+    jobq_param values[2] = {{.type = JOBQ_PARAM_INT, .integer = 1},
+                            {.type = JOBQ_PARAM_INT, .integer = 2}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        jobq_statement guard = {.text = TEXT(cases[i].sql), .params = values, .param_count = 2};
+        const char id[] = {(char)('a' + i), '\0'};
+        jobq_push item = job_item(id, "q");
+        int rc;
+
+        item.guard = &guard;
+        rc = jobq__store_push(store, &item, 1);
+        assert_int_equal(rc < 0 ? rc : item.result, cases[i].rc);
+    }
+}
+
+/* Rules B7, O1: what would end the transaction is refused wherever it hides, and the jobs pushed
+ * with it are not stored. */
+static void test_b7_hidden_commit(void **state)
+{
+    static const char *const hidden[] = {"/* x */ COMMIT",
+                                         "-- x\nCOMMIT",
+                                         "/**/--\n /* ; */ROLLBACK",
+                                         "; COMMIT",
+                                         " \v\fEND",
+                                         "\xef\xbb\xbf"
+                                         "COMMIT",
+                                         "/* x */ ATTACH ':memory:' AS other",
+                                         "/*/ */ COMMIT"};
+    jobq_effect e = {.worker = TEXT("w"), .queue = TEXT("q"), .out = &statements};
+
+    (void)state;
+    begin_worker("w", 30000);
+    push_job("held", "q");
+    e.token = reserve_one("w", "q", "held")->token;
+    e.id = TEXT("held");
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+        jobq_statement guard = {.text = TEXT(hidden[i])};
+        jobq_push items[2] = {job_item("a", "q"), job_item("b", "q")};
+
+        items[1].guard = &guard;
+        assert_code(jobq__store_push(store, items, 2), JOBQ_EINVAL);
+        assert_said("the guard may not contain");
+        assert_null(find_job("a"));
+        e.statement = guard;
+        assert_code(jobq__store_effect(store, &e), JOBQ_EINVAL);
+        assert_said("the effect may not contain");
+    }
+    e.statement.text = TEXT("/* COMMIT */ SELECT 1 -- COMMIT");
+    assert_ok(jobq__store_effect(store, &e));
+    assert_int_equal(e.result, 0);
+}
+
+/* Rules K3, O1: trouble of the store is no mistake in the statement. */
+static void test_o1_effect_without_room(void **state)
+{
+    static const struct {
+        const char *sql;
+        int rc;
+    } steps[] = {{"CREATE TABLE own(x UNIQUE)", 0},
+                 {"INSERT INTO own VALUES(1)", 0},
+                 {"INSERT INTO own VALUES(1)", JOBQ_EINVAL},
+                 {"INSERT OR ROLLBACK INTO own VALUES(1)", JOBQ_EINVAL},
+                 {"PRAGMA max_page_count=1", 0}, /* as many as there are */
+                 {"INSERT INTO own VALUES(zeroblob(1000000))", JOBQ_EIO}};
+    jobq_effect e = {.worker = TEXT("w"), .queue = TEXT("q"), .out = &statements};
+
+    (void)state;
+    begin_worker("w", 30000);
+    push_job("a", "q");
+    e.token = reserve_one("w", "q", "a")->token;
+    e.id = TEXT("a");
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        e.statement = (jobq_statement){.text = TEXT(steps[i].sql)};
+        assert_int_equal(jobq__store_effect(store, &e), steps[i].rc);
+    }
+    assert_said("the disk is full");
+    assert_true(jobq_error_is_retryable(jobq_error_last()));
+    assert_int_equal(ask("SELECT count(*) FROM own"), 1);
+}
+
+/* ---- files of before ------------------------------------------------------------------------- */
+
+/* Makes the file by what an earlier version of the library left (tests/contract/old). */
+static void make_old_file(int version)
+{
+    char name[400], *sql;
+    const char *root = getenv("JOBQ_SRCDIR");
+    FILE *f;
+    size_t n;
+
+    snprintf(name, sizeof(name), "%s/tests/contract/old/sqlite-%d.sql", root ? root : "..",
+             version);
+    f = fopen(name, "r");
+    assert_non_null(f);
+    sql = calloc(1, 65536);
+    assert_non_null(sql);
+    n = fread(sql, 1, 65535, f);
+    assert_true(n > 0 && n < 65535);
+    fclose(f);
+    execute(sql);
+    free(sql);
+}
+
+static void test_old_schema(void **state)
+{
+    char text[400];
+    jobq_push item = job_item("next", "q");
+    jobq_control pauses = {.out = &statements};
+
+    (void)state;
+    jobq__store_free(store);
+    snprintf(path, sizeof(path), "%s/old.db", jobq_test_folder());
+    make_old_file(2);
+    snprintf(text, sizeof(text), "sqlite://%s?migrate=off", path);
+    store = contract_open(text);
+    assert_code(jobq__store_push(store, &item, 1), JOBQ_ECONF);
+    assert_said("schema version 2, this library needs 3");
+    assert_said("jobqueue migrate");
+    assert_ok(jobq__store_schema(store));
+    assert_int_equal(ask("SELECT version FROM jobqueue_schema"), 3);
+    assert_string_equal(contract_remarks(JOBQ_REMARK_PROBLEM), "");
+    assert_string_equal(contract_strays("q"), "");
+    assert_int_equal(count_jobs("q").ready, 2); /* one of them lost with an earlier boot */
+    assert_int_equal(count_jobs("q").delayed, 1);
+    assert_int_equal(count_jobs("q").dead, 1);
+    assert_int_equal(find_job("done")->state, 3);
+    assert_memory_equal(find_job("dead")->error.p, "error", 5);
+    assert_int_equal(find_job("dead")->history_count, 1);
+    item.unique = TEXT("key-ready");
+    assert_int_equal(push_item(&item), 1);
+    assert_string_equal(item.holder, "ready");
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "dead", false), 0);
+    maintain_all();
+    reserve_one("v", "q", "held");
+    assert_int_equal(settle_op("v", got.first, JOBQ_OP_DONE), 0);
+    jobq__batch_reset(&statements);
+    assert_ok(jobq__store_control(store, &pauses));
+    assert_memory_equal(pauses.pauses->queue.p, "p", 1);
+    assert_string_equal(contract_strays("q"), "");
+}
+
+/* A program with the library of version 2 that is still connected ends the holder of a key: whoever
+ * follows it gets the key from the next maintenance. */
+static void test_b6_holder_ended_by_an_old_library(void **state)
+{
+    jobq_push item = job_item("a", "q");
+
+    (void)state;
+    item.unique = TEXT("key");
+    item.on_duplicate = JOBQ_DUPLICATE_REPLACE;
+    push_item(&item);
+    begin_worker("w", 3600000);
+    reserve_one("w", "q", "a");
+    item.id = TEXT("b");
+    assert_int_equal(push_item(&item), 2);
+    execute("DELETE FROM jobqueue_held; DELETE FROM jobqueue_job WHERE id='a'");
+    assert_string_equal(contract_strays("q"), "b/0 ");
+    maintain_all();
+    assert_string_equal(contract_strays("q"), "");
+    maintain_all();
+    reserve_one("w", "q", "b");
+    item.id = TEXT("c");
+    assert_int_equal(push_item(&item), 2);
+}
+
+/* ---- self-checks ----------------------------------------------------------------------------- */
+
+/* Rule N5: what can go wrong between the tables is found, each job with the states it stands in. */
+static void test_n5_audit_finds(void **state)
+{
+    (void)state;
+    begin_worker("w", 3600000);
+    push_job("fine", "q");
+    push_job("nowhere", "q");
+    push_job("twice", "q");
+    push_job("ownerless", "q");
+    push_job("dead and ready", "q");
+    push_job("follower", "q");
+    assert_string_equal(contract_strays("q"), "");
+    execute("CREATE TEMP TABLE s AS SELECT seq, id FROM jobqueue_job;"
+            "DELETE FROM jobqueue_ready WHERE seq=(SELECT seq FROM s WHERE id='nowhere');"
+            "INSERT INTO jobqueue_held SELECT seq, (SELECT key FROM jobqueue_worker), 1, 1 FROM s "
+            "WHERE id='twice';"
+            "DELETE FROM jobqueue_ready WHERE seq=(SELECT seq FROM s WHERE id='ownerless');"
+            "INSERT INTO jobqueue_held SELECT seq, 77, 1, 1 FROM s WHERE id='ownerless';"
+            "UPDATE jobqueue_job SET state=4, died_at=1 WHERE id='dead and ready';"
+            "DELETE FROM jobqueue_ready WHERE seq=(SELECT seq FROM s WHERE id='follower');"
+            "UPDATE jobqueue_job SET key_state=2, unique_key='k' WHERE id='follower';"
+            "INSERT INTO jobqueue_ready VALUES(1, 9, 1, 4711);"
+            "INSERT INTO jobqueue_delayed VALUES(1, 4712, 1, 9);");
+    assert_string_equal(contract_strays("q"),
+                        "nowhere/0 twice/5 ownerless/4! dead and ready/17 follower/0 "
+                        "#4711/1 dead and ready/17 #4712/2 ");
+    execute("DELETE FROM jobqueue_job; DELETE FROM jobqueue_ready; DELETE FROM jobqueue_delayed; "
+            "DELETE FROM jobqueue_held");
+}
+
+static void assert_holds(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" holds no \"%s\"", text, part);
+}
+
+/* Rule N5: missing and foreign parts of the schema, with what mends them. */
+static void test_n5_schema_is_compared(void **state)
+{
+    jobq_examination e = {.out = &statements};
+    int seen = 0;
+
+    (void)state;
+    push_job("a", "q");
+    assert_string_equal(contract_remarks(JOBQ_REMARK_PROBLEM), "");
+    execute("DROP INDEX jobqueue_job_dead; DROP TRIGGER jobqueue_key_left; "
+            "DROP INDEX jobqueue_job_keep; CREATE INDEX jobqueue_job_keep ON jobqueue_job(seq)");
+    jobq__batch_reset(&statements);
+    assert_ok(jobq__store_examine(store, &e));
+    for (const jobq_remark *r = e.remarks; r; r = r->next)
+        if (r->grade == JOBQ_REMARK_PROBLEM && strstr(r->text, "index")) {
+            print_message("%s: %s\n", r->text, r->advice);
+            execute(strstr(r->text, "keep") ? "DROP INDEX jobqueue_job_keep" : "");
+            execute(strstr(r->advice, "CREATE"));
+            seen++;
+        }
+    assert_int_equal(seen, 2);
+    assert_string_equal(contract_remarks(JOBQ_REMARK_PROBLEM),
+                        "schema: the trigger jobqueue_key_left is missing; ");
+}
+
+static long fake_magic; /* 0: the true one */
+
+/* In place of the C library's: what kind of file system a folder lies on. */
+int statfs(const char *name, struct statfs *out)
+{
+    long rc = syscall(SYS_statfs, name, out);
+
+    if (rc == 0 && fake_magic)
+        out->f_type = (__typeof__(out->f_type))fake_magic;
+    return (int)rc;
+}
+
+/* Rule N5: network file systems are refused; the remark is there although nothing can be opened. */
+static void test_n5_network_file_system(void **state)
+{
+    jobq_push item = job_item("b", "q");
+
+    (void)state;
+    push_job("a", "q");
+    jobq__store_disconnect(store);
+    fake_magic = 0x6969;
+    assert_code(jobq__store_push(store, &item, 1), JOBQ_ECONF);
+    assert_said("network file system (NFS)");
+    assert_holds(contract_remarks(JOBQ_REMARK_PROBLEM), "lies on NFS");
+    fake_magic = 0x65735546;
+    assert_holds(contract_remarks(JOBQ_REMARK_NOTE), "lies on FUSE");
+    assert_string_equal(contract_remarks(JOBQ_REMARK_PROBLEM), "");
+    fake_magic = 0;
+    assert_int_equal(push_item(&item), 0);
+}
+
+static void test_n5_settings(void **state)
+{
+    char text[400];
+
+    (void)state;
+    push_job("a", "q");
+    assert_holds(contract_remarks(JOBQ_REMARK_NOTE), "synchronous is normal");
+    jobq__store_free(store);
+    snprintf(text, sizeof(text), "sqlite://%s", path);
+    store = contract_open(text);
+    assert_holds(contract_remarks(JOBQ_REMARK_OK), "journal_mode wal, synchronous full");
+    assert_string_equal(contract_remarks(JOBQ_REMARK_NOTE), "");
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_holds(contract_remarks(JOBQ_REMARK_NOTE), "(mode 0644)");
+}
+
+/* Rule N5: a read-only file is said to be one, and by whom. */
+static void test_n5_read_only(void **state)
+{
+    char folder[200], text[300];
+
+    (void)state;
+    snprintf(folder, sizeof(folder), "%s/ro-look", jobq_test_folder());
+    if (!mount_small(folder, "size=80m")) {
+        print_message("skipped: a read-only file system needs root and mount\n");
+        skip();
+    }
+    jobq__store_free(store);
+    snprintf(path, sizeof(path), "%s/q.db", folder);
+    snprintf(text, sizeof(text), "sqlite://%s", path);
+    store = contract_open(text);
+    push_job("a", "q");
+    jobq__store_disconnect(store);
+    assert_int_equal(mount("tmpfs", folder, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL), 0);
+    assert_holds(contract_remarks(JOBQ_REMARK_PROBLEM), "cannot be written by this user");
+    assert_int_equal(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, NULL), 0);
+    assert_string_equal(contract_remarks(JOBQ_REMARK_PROBLEM), "");
+    jobq__store_free(store);
+    store = contract_open("memory:");
+    umount(folder);
+}
+
+/* A damaged page is found. */
+static void test_n5_damage(void **state)
+{
+    char zeros[4096] = "";
+    int64_t root;
+    int fd;
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        char id[32];
+
+        snprintf(id, sizeof(id), "job-%d", i);
+        push_job(id, "q");
+    }
+    root = ask("SELECT rootpage FROM sqlite_master WHERE name='jobqueue_ready'");
+    execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    jobq__store_disconnect(store);
+    memset(zeros, 0x5a, sizeof(zeros));
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, zeros, sizeof(zeros), (root - 1) * 4096), sizeof(zeros));
+    close(fd);
+    assert_holds(contract_remarks(JOBQ_REMARK_PROBLEM), "damage: the file is damaged");
+    jobq__store_free(store);
+    store = contract_open("memory:");
+}
+
 int main(void)
 {
     static const contract_driver sqlite = {
@@ -761,7 +1355,8 @@ int main(void)
         .fresh_dsn = fresh_dsn,
         .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
                     JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_FILE |
-                    JOBQ_FEATURE_DUE_ORDER | JOBQ_FEATURE_HOST_CLOCK,
+                    JOBQ_FEATURE_DUE_ORDER | JOBQ_FEATURE_HOST_CLOCK | JOBQ_FEATURE_EFFECT |
+                    JOBQ_FEATURE_REQUEST,
         .check = check_places,
     };
     static const struct CMUnitTest own[] = {
@@ -785,6 +1380,25 @@ int main(void)
         cmocka_unit_test(test_b099_fork_with_open_handle),
         cmocka_unit_test(test_c7_wakes_at_once),
         cmocka_unit_test(test_c7_slow_commit),
+        cmocka_unit_test(test_b8_push_in_a_transaction),
+        cmocka_unit_test(test_b8_replace_in_a_transaction),
+        cmocka_unit_test(test_o1_done_in_a_transaction),
+        cmocka_unit_test(test_o1_done_with_its_result),
+        cmocka_unit_test(test_o1_done_with_all),
+        cmocka_unit_test(test_b8_all_as_text),
+        cmocka_unit_test(test_b8_replace_as_text),
+        cmocka_unit_test(test_o1_done_as_text),
+        cmocka_unit_test(test_b7_numbered_places),
+        cmocka_unit_test(test_b7_hidden_commit),
+        cmocka_unit_test(test_o1_effect_without_room),
+        cmocka_unit_test(test_old_schema),
+        cmocka_unit_test(test_b6_holder_ended_by_an_old_library),
+        cmocka_unit_test(test_n5_audit_finds),
+        cmocka_unit_test(test_n5_schema_is_compared),
+        cmocka_unit_test(test_n5_network_file_system),
+        cmocka_unit_test(test_n5_settings),
+        cmocka_unit_test(test_n5_read_only),
+        cmocka_unit_test(test_n5_damage),
     };
 
     return contract_main(&sqlite, own, sizeof(own) / sizeof(own[0]));

@@ -159,7 +159,7 @@ const jobq_record *find_job(const char *id)
     int rc;
 
     jobq__batch_reset(&found);
-    rc = jobq__store_find(store, TEXT(id), &found);
+    rc = jobq__store_find(store, (jobq_slice){0}, TEXT(id), &found);
     if (rc == JOBQ_ENOTFOUND)
         return NULL;
     assert_ok(rc);

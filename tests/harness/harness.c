@@ -5,6 +5,7 @@
 #include "harness/harness.h"
 
 #include <ftw.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,24 @@ const char *jobq_test_folder(void)
         atexit(remove_folder);
     }
     return folder;
+}
+
+bool jobq_test_comma_locale(void)
+{
+    char line[200];
+
+    if (setlocale(LC_ALL, "de_DE.UTF-8"))
+        return true;
+    snprintf(line, sizeof(line), "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1",
+             jobq_test_folder());
+    if (system(line) == 0) {
+        setenv("LOCPATH", jobq_test_folder(), 1);
+        if (setlocale(LC_ALL, "de_DE.UTF-8"))
+            return true;
+    }
+    print_message("# no locale with a decimal comma here\n");
+    setlocale(LC_ALL, "C");
+    return false;
 }
 
 static int64_t now_ms(void)

@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ void jobq_test_said(const char *text, const char *file, int line);
 /* A fresh folder under the system's temporary folder, removed with everything in it when the
  * process that asked ends normally. Borrowed. */
 const char *jobq_test_folder(void);
+/* Sets a locale whose decimal sign is a comma, as a host program may; one that is not installed is
+ * made. False: neither can be had here, and "C" is set. End with setlocale(LC_ALL, "C"). */
+bool jobq_test_comma_locale(void);
 /* Waits until the condition holds, at most `seconds`; says what it waited for when it fails. */
 #define wait_until(condition, seconds)                                 \
     do {                                                               \

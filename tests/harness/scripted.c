@@ -133,6 +133,21 @@ static int maintain(void *store, jobq_maintenance *m)
     return a.moment == SCRIPTED_BEFORE ? break_down(a.code) : end(&a, real->maintain(store, m));
 }
 
+static int book(void *store, const jobq_minute *minutes, size_t n)
+{
+    const accident a = next(SCRIPTED_BOOK);
+
+    return a.moment == SCRIPTED_BEFORE ? break_down(a.code)
+                                       : end(&a, real->book(store, minutes, n));
+}
+
+static int capacity(void *store, jobq_limit *l)
+{
+    const accident a = next(SCRIPTED_CAPACITY);
+
+    return a.moment == SCRIPTED_BEFORE ? break_down(a.code) : end(&a, real->capacity(store, l));
+}
+
 void scripted_make(jobq_queue *queue)
 {
     real = jobq__store_driver(queue->store);
@@ -143,6 +158,8 @@ void scripted_make(jobq_queue *queue)
     scripted.held = held;
     scripted.wait = wait_for;
     scripted.maintain = maintain;
+    scripted.book = book;
+    scripted.capacity = capacity;
     memset(accidents, 0, sizeof(accidents));
     memset(following, 0, sizeof(following));
     memset(counts, 0, sizeof(counts));

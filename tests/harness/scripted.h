@@ -15,6 +15,8 @@ typedef enum {
     SCRIPTED_HELD,
     SCRIPTED_WAIT,
     SCRIPTED_MAINTAIN,
+    SCRIPTED_BOOK,
+    SCRIPTED_CAPACITY,
     SCRIPTED_CALLS
 } scripted_call;
 

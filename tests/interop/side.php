@@ -7,6 +7,9 @@
  *   echo MAPS      a worker that pushes each "echo" back as "back" on the queue "answers", until there are none;
  *                  MAPS is array or object
  *   compare        works off "answers" and says which values have changed
+ *   track          pushes each golden value as a tracked job "give" and says their ids by name
+ *   results        reads the ids by name from standard input, waits for the results and says which have changed
+ *   give MAPS      a worker whose handler of "give" tells how far it is and returns what it got
  *   mixed          a worker that notes "PHP id" for jobs "both" and "php.only"
  *   raise          a worker whose handler throws
  *   dead           the newest dead job's error as PHP reads it
@@ -127,6 +130,29 @@ switch ($command) {
         });
         work($worker, 'answers');
         say(['compared' => $n, 'odd' => $odd]);
+
+    case 'track':
+        say(array_map(fn ($value) => $queue->push('give', ['value' => $value], track: true), golden()));
+
+    case 'results':
+        [$wanted, $odd] = [golden(), []];
+        $ids = json_decode(stream_get_contents(STDIN), true);
+        foreach ($ids as $name => $id) {
+            $info = $queue->find($id);
+            if (!same($queue->wait($id, 30), seen($wanted[$name])) || !same($info->result, seen($wanted[$name]))
+                || $info->progress !== ['percent' => 12.5, 'note' => "from Python \u{1F4A5}"] || $info->state !== JobQueue\State::Done) {
+                $odd[] = $name;
+            }
+        }
+        say(['compared' => count($ids), 'odd' => $odd]);
+
+    case 'give':
+        $worker->handle('give', function (Job $job, mixed $payload): mixed {
+            $job->progress(87.5, "from PHP \u{1F4A5}");
+            return is_array($payload) ? $payload['value'] : $payload->value;
+        }, maps: $argv[3]);
+        work($worker, 'default');
+        say(true);
 
     case 'mixed':
         $pool = new Worker($queue, processes: 2, output: 'quiet');

@@ -10,64 +10,29 @@ import base64
 import json
 import math
 import os
-import secrets
 import signal
 import struct
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from jobqueue import Job, Queue, Worker
+from jobqueue import Job, Queue, State, Worker
+from stores import KINDS, fresh
 
 HERE = Path(__file__).resolve().parent
-SERVERS = {
-    "redis": "JOBQUEUE_TEST_REDIS",
-    "postgres": "JOBQUEUE_TEST_POSTGRES",
-    "mariadb": "JOBQUEUE_TEST_MARIADB",
-}
 
 
-def with_option(dsn: str, option: str) -> str:
-    return dsn + ("&" if "?" in dsn else "?") + option
-
-
-@pytest.fixture(params=["sqlite", *SERVERS])
+@pytest.fixture(params=KINDS)
 def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A store nobody has used before."""
-    kind, name = request.param, "t" + secrets.token_hex(6)
-    if kind == "sqlite":
-        yield f"sqlite://{tmp_path}/queue.db?synchronous=normal"
-        return
-    server = os.environ.get(SERVERS[kind])
-    if not server:
-        pytest.skip(f"no {kind} is here ({SERVERS[kind]})")
-    if kind == "redis":
-        yield with_option(server, f"prefix={name}")
-    elif kind == "postgres":
-        yield with_option(server, f"schema={name}")
-    else:
-        at = urlsplit(server)
-        run = [
-            "mariadb",
-            "--no-defaults",
-            "-h",
-            str(at.hostname),
-            "-P",
-            str(at.port),
-            "-u",
-            str(at.username),
-        ]
-        subprocess.run([*run, "-e", f"CREATE DATABASE {name}"], check=True, capture_output=True)
-        yield server.rpartition("/")[0] + "/" + name
-        subprocess.run([*run, "-e", f"DROP DATABASE {name}"], check=False, capture_output=True)
+    yield from fresh(request.param, tmp_path)
 
 
 def php_command(*arguments: str) -> list[str]:
@@ -77,8 +42,10 @@ def php_command(*arguments: str) -> list[str]:
     return [program, "-d", f"extension={extension}", str(HERE / "side.php"), *arguments]
 
 
-def php(*arguments: str) -> Any:
-    done = subprocess.run(php_command(*arguments), capture_output=True, text=True, timeout=120)
+def php(*arguments: str, given: str | None = None) -> Any:
+    done = subprocess.run(
+        php_command(*arguments), capture_output=True, text=True, timeout=120, input=given
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -215,6 +182,44 @@ def test_python_pushes_php_handles_python_compares(dsn: str, maps: str) -> None:
     assert (odd, n) == ([], len(values))
 
 
+# ---- results -------------------------------------------------------------------------------------
+
+
+def test_php_pushes_python_gives_results_php_reads(dsn: str) -> None:
+    """Rule N7: every kind of value, and progress."""
+    ids = php("track", dsn)
+    assert len(ids) > 80
+    worker = Worker(Queue(dsn), processes=0, tries=1, output="quiet")
+
+    def give(job: Job, payload: Any) -> Any:
+        job.progress(12.5, "from Python \U0001f4a5")
+        return payload["value"]
+
+    worker.handle("give", give)
+    while worker.run_next():
+        pass
+    answer = php("results", dsn, given=json.dumps(ids))
+    assert answer == {"compared": len(ids), "odd": []}
+
+
+@pytest.mark.parametrize("maps", ["array", "object"])
+def test_python_pushes_php_gives_results_python_reads(dsn: str, maps: str) -> None:
+    """Rule N7."""
+    values = {name: found for name, found in GOLDEN.items() if fits(found, maps)}
+    queue = Queue(dsn)
+    ids = {name: queue.push("give", {"value": found}, track=True) for name, found in values.items()}
+    php("give", dsn, maps)
+    odd = []
+    for name, id in ids.items():
+        info = queue.find(id)
+        assert info is not None and info.state is State.DONE and info.result_error is None, name
+        assert info.progress == {"percent": 87.5, "note": "from PHP \U0001f4a5"}
+        wanted = through_php(values[name])
+        if not (same(info.result, wanted) and same(queue.wait(id, 0), wanted)):
+            odd.append((name, info.result))
+    assert odd == []
+
+
 # ---- pools ---------------------------------------------------------------------------------------
 
 POOL = """
@@ -238,9 +243,7 @@ def test_mixed_pools_on_one_queue(dsn: str, tmp_path: Path) -> None:
     program.write_text(textwrap.dedent(POOL))
     queue = Queue(dsn)
     queue.migrate()
-    ids = queue.push_many(("both", i) for i in range(300))
-    for i in range(20):
-        ids += [queue.push("php.only", i), queue.push("python.only", i)]
+    ids: list[Any] = []
     pools = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for command in (
@@ -248,14 +251,27 @@ def test_mixed_pools_on_one_queue(dsn: str, tmp_path: Path) -> None:
             [sys.executable, str(program), dsn, str(ledger)],
         )
     ]
-    try:
+
+    def until(what: Callable[[], bool], text: str) -> None:
         end = time.monotonic() + 90
-        while (left := queue.stats("default").backlog) > 0:
-            assert time.monotonic() < end, f"waited for the pools, {left} jobs are left"
+        while not what():
+            assert time.monotonic() < end, f"waited for {text}"
             assert [pool.poll() for pool in pools] == [None, None], [
                 pool.communicate() for pool in pools
             ]
-            time.sleep(0.05)
+            time.sleep(0.01)
+
+    def both_have_run() -> bool:
+        ids.extend(queue.push_many(("both", i) for i in range(8)))
+        said = ledger.read_text() if ledger.exists() else ""
+        return "php both" in said and "python both" in said
+
+    try:
+        until(lambda: len(queue.workers()) == 2, "the pools")
+        for i in range(20):
+            ids += [queue.push("php.only", i), queue.push("python.only", i)]
+        until(both_have_run, "jobs in both pools")
+        until(lambda: queue.stats("default").backlog == 0, "the last jobs")
     finally:
         for pool in pools:
             pool.send_signal(signal.SIGTERM)

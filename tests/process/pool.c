@@ -46,6 +46,14 @@ static int argument(const jobq_job *job)
     return atoi(text);
 }
 
+void pool_write(const pool *p, const char *line)
+{
+    FILE *f = fopen(p->ledger, "a");
+
+    if (!f || fprintf(f, "%s\n", line) < 0 || fclose(f) != 0)
+        abort();
+}
+
 void pool_note(const char *what, const char *name, const char *id)
 {
     note(what, name, id);
@@ -808,7 +816,7 @@ static void add_body(jobq_message *m, size_t n)
     free(p);
 }
 
-static jobq_message *make_message(const char *name, int arg, const char *options)
+jobq_message *pool_message(const char *name, int arg, const char *options)
 {
     jobq_message *m = jobq_message_new();
     char text[16];
@@ -826,7 +834,7 @@ static jobq_message *make_message(const char *name, int arg, const char *options
 const char *pool_push(pool *p, const char *name, int arg, const char *options)
 {
     static char id[129];
-    jobq_message *m = make_message(name, arg, options);
+    jobq_message *m = pool_message(name, arg, options);
 
     assert_ok(jobq_queue_push(p->queue, m));
     snprintf(id, sizeof(id), "%s", jobq_message_id(m));
@@ -834,16 +842,23 @@ const char *pool_push(pool *p, const char *name, int arg, const char *options)
     return id;
 }
 
-void pool_push_many(pool *p, const char *name, int arg, const char *options, int n)
+int pool_try_push_many(pool *p, const char *name, int arg, const char *options, int n)
 {
     jobq_message **all = calloc((size_t)n, sizeof(*all));
+    int rc;
 
     for (int i = 0; i < n; i++)
-        all[i] = make_message(name, arg, options);
-    assert_int_equal(assert_ok(jobq_queue_push_many(p->queue, all, (size_t)n)), n);
+        all[i] = pool_message(name, arg, options);
+    rc = jobq_queue_push_many(p->queue, all, (size_t)n);
     for (int i = 0; i < n; i++)
         jobq_message_free(all[i]);
     free(all);
+    return rc;
+}
+
+void pool_push_many(pool *p, const char *name, int arg, const char *options, int n)
+{
+    assert_int_equal(assert_ok(pool_try_push_many(p, name, arg, options, n)), n);
 }
 
 /* Process 1 of a namespace of its own, as in a container; our process stays outside and ends as it

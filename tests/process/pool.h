@@ -98,6 +98,13 @@ enum {
 };
 const char *pool_push(pool *p, const char *name, int arg, const char *options);
 void pool_push_many(pool *p, const char *name, int arg, const char *options, int n);
+/* The same, for stores that may refuse all of them: what jobq_queue_push_many answers. */
+int pool_try_push_many(pool *p, const char *name, int arg, const char *options, int n);
+
+/* The message of such a push. */
+jobq_message *pool_message(const char *name, int arg, const char *options);
+/* A line of the test's own for the ledger; one write. */
+void pool_write(const pool *p, const char *line);
 
 /* For `loop`: a line for the ledger, and the number that the job was pushed with. */
 void pool_note(const char *what, const char *name, const char *id);

@@ -168,10 +168,16 @@ static void strike(field *f)
 
 static void push_some(field *f, int n)
 {
+    int rc;
+
     if (f->pushed + n > MOST_JOBS)
         return;
-    pool_push_many(&f->crews[0].pool, "deaf", 15, "tries=0 backoff=0", n);
-    f->pushed += n;
+    /* A process that was put to sleep in the middle of a transaction holds SQLite's lock. */
+    rc = pool_try_push_many(&f->crews[0].pool, "deaf", 15, "tries=0 backoff=0", n);
+    wake_up(f, rc == JOBQ_EBUSY);
+    if (rc != JOBQ_EBUSY)
+        assert_int_equal(rc, n);
+    f->pushed += rc == n ? n : 0;
 }
 
 static void rage(field *f, int seconds)

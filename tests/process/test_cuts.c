@@ -84,7 +84,7 @@ static void push(jobq__store *store, const char *id, const char *queue)
 static int state_of(bench *b, const char *id)
 {
     jobq_batch out = {0};
-    const int rc = jobq__store_find(b->direct, TEXT(id), &out);
+    const int rc = jobq__store_find(b->direct, (jobq_slice){0}, TEXT(id), &out);
     const int state = rc == 0 ? out.first->state : -1;
 
     if (rc != JOBQ_ENOTFOUND)
@@ -345,7 +345,7 @@ static int act_find(jobq__store *s)
     static jobq_batch out;
 
     jobq__batch_reset(&out);
-    return jobq__store_find(s, TEXT("waiting"), &out);
+    return jobq__store_find(s, (jobq_slice){0}, TEXT("waiting"), &out);
 }
 
 static int act_list(jobq__store *s)
@@ -608,11 +608,11 @@ static void test_k2_late_answer(void **state)
         assert_ok(act_now(b->via));
         proxy_delay(b->proxy, TO_CLIENT, 800);
         snprintf(id, sizeof(id), "late-%d", i);
-        check_failure(jobq__store_find(b->via, TEXT(id), &out));
+        check_failure(jobq__store_find(b->via, (jobq_slice){0}, TEXT(id), &out));
         proxy_pass(b->proxy);
         snprintf(id, sizeof(id), "late-%d", i + 1);
         jobq__batch_reset(&out);
-        assert_ok(jobq__store_find(b->via, TEXT(id), &out));
+        assert_ok(jobq__store_find(b->via, (jobq_slice){0}, TEXT(id), &out));
         assert_string_equal(out.first->id.p, id);
         jobq__batch_reset(&out);
     }

@@ -115,6 +115,72 @@ static void test_d6_results_survive(void **state)
     check_ledger(p, "nap", 2);
 }
 
+/* Leaves a result larger than a ring when the test lets it go. */
+static const pool *outage_pool;
+static int leave_result(jobq_job *job, void *payload)
+{
+    const size_t n = (size_t)pool_argument(job);
+    char *body = malloc(n);
+    int rc;
+
+    (void)payload;
+    memset(body, 'r', n);
+    body[0] = body[n - 1] = '"';
+    pool_note("begin", "leaves_result", jobq_job_id(job));
+    while (pool_ledger(outage_pool, "said go") == 0)
+        usleep(5000);
+    rc = jobq_job_set_result(job, JOBQ_FORMAT_JSON, body, n);
+    free(body);
+    pool_note("end", "leaves_result", jobq_job_id(job));
+    return rc < 0 ? rc : JOBQ_ENDED_DONE;
+}
+
+static int leave_results(jobq_worker *worker)
+{
+    const int rc = jobq_worker_handle(worker, "leaves_result", 13, 1, NULL);
+
+    return rc < 0 ? rc : jobq_worker_run(worker, NULL, 0, leave_result, NULL);
+}
+
+static void check_result(pool *p, const char *id, size_t size)
+{
+    jobq_info *info;
+    size_t n = 0;
+
+    assert_ok(jobq_queue_wait(p->queue, id, strlen(id), 60000, &info));
+    assert_non_null(jobq_info_result(info, &n, NULL, NULL));
+    assert_int_equal(n, size);
+    jobq_info_free(info);
+}
+
+/* Rules D6, N7: results of any size wait for the store, too; a second large one of the same child
+ * waits for the first one's place. */
+static void test_d6_large_results_survive(void **state)
+{
+    site *s = *state;
+    pool *p = &s->pool;
+
+    outage_pool = p;
+    p->loop = leave_results;
+    pool_push(p, "leaves_result", 300000, "id=first track=true");
+    pool_push(p, "leaves_result", 900000, "id=second track=true");
+    pool_push(p, "leaves_result", 20, "id=third track=true");
+    pool_start(p, "processes=1 prefetch=4 max_reserve_failures=0");
+    wait_until(pool_ledger(p, "begin leaves_result") == 1, 20);
+    wait_until(pool_stat(p, JOBQ_STAT_RESERVED) == 3, 20);
+    server_stop(s->server);
+    pool_write(p, "said go");
+    wait_until(pool_ledger(p, "end leaves_result") >= 2, 20);
+    wait_until(pool_said(p, "error: could not reserve a job: "), 30);
+    server_restart(s->server);
+    check_result(p, "first", 300000);
+    check_result(p, "second", 900000);
+    check_result(p, "third", 20);
+    pool_signal(p, SIGTERM);
+    assert_int_equal(pool_wait(p, 30), 0);
+    assert_int_equal(pool_ledger(p, "begin leaves_result"), 3);
+}
+
 /* Rules K1, J1: given up after so many failures in a row; what is lost with it is said. */
 static void test_k1_gives_up(void **state)
 {
@@ -427,6 +493,7 @@ int main(void)
 {
     static const store_test tests[] = {
         STORE_TEST(test_d6_results_survive),
+        STORE_TEST(test_d6_large_results_survive),
         STORE_TEST(test_k1_gives_up),
         STORE_TEST(test_h2_term_in_an_outage),
         STORE_TEST(test_k2_restarts),

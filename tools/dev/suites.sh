@@ -2,7 +2,7 @@
 # The suites of ./dev test. A suite is a function that prints TAP; its log stands in build/logs/SUITE.log.
 # shellcheck shell=bash
 
-SUITES=(tools unit contract process console fuzz install package phpt python interop laravel examples readme)
+SUITES=(tools docs unit contract process console fuzz install package phpt python interop laravel examples readme)
 
 # ---- running ---------------------------------------------------------------------------------------
 
@@ -30,13 +30,15 @@ run_program() {
     [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $program ended with status $status"
 }
 
-# side_by_side LIST: the same in two lanes, for programs that wait more than they work
+# side_by_side LIST...: the same, two at a time, for programs that wait more than they work
 side_by_side() {
-    local list lane i folder
+    local folder list program i=0
     folder=$(mktemp -d)
-    read -ra list <<<"$(words "$1")"
-    for lane in 0 1; do
-        for ((i = lane; i < ${#list[@]}; i += 2)); do run_program "${list[i]}"; done >"$folder/$lane" 2>&1 &
+    for list; do
+        for program in $(words "$list"); do
+            [ $i -lt 2 ] || wait -n
+            run_program "$program" >"$folder/$((100 + i++))" 2>&1 &
+        done
     done
     wait
     cat "$folder"/*
@@ -123,11 +125,17 @@ suite_tools() {
     check "the shared library exports jobq_… and nothing else" exports_only_public
 }
 
+suite_docs() {
+    . "$ROOT/tools/dev/docs.sh"
+    check "every program of the documentation is well formed" "$ROOT/tools/check-docs"
+    check "the site is made without a warning, its links lead somewhere" make_site
+}
+
 suite_unit() { programs UNIT_TESTS; }
 suite_contract() {
-    local driver
-    programs CONTRACT_TESTS
-    for driver in $(built_drivers); do programs "${driver^^}_TESTS"; done
+    local driver lists=(CONTRACT_TESTS)
+    for driver in $(built_drivers); do lists+=("${driver^^}_TESTS"); done
+    side_by_side "${lists[@]}"
 }
 suite_process() { side_by_side PROCESS_TESTS; }
 

@@ -13,7 +13,7 @@
 /* The state people see: a due delayed job and one whose lease ran out count as ready (rule N1). */
 static uint8_t seen_state(const mem_job *job, int64_t now_ms)
 {
-    if (job->state == MEM_DELAYED && job->available_at_ms <= now_ms)
+    if (job->state == MEM_DELAYED && !job->follower && job->available_at_ms <= now_ms)
         return MEM_READY;
     if (job->state == MEM_RESERVED && jobq__memory_expired(job->worker))
         return MEM_READY;
@@ -50,7 +50,8 @@ static bool show_texts(const mem_job *job, jobq_batch *out, jobq_record *r, bool
     if (keys_only)
         return true;
     return show(out, &r->header, job->header) && show(out, &r->body, job->body) &&
-           show(out, &r->error, job->error) && show_history(job, out, r);
+           show(out, &r->error, job->error) && show(out, &r->outcome, job->outcome) &&
+           show_history(job, out, r);
 }
 
 static int copy_job(const mem_job *job, jobq_batch *out, bool keys_only, int64_t now_ms)
@@ -65,6 +66,7 @@ static int copy_job(const mem_job *job, jobq_batch *out, bool keys_only, int64_t
     r->base_at_ms = job->base_at_ms;
     r->available_at_ms = job->available_at_ms;
     r->died_at_ms = job->died_at_ms;
+    r->keep_until_ms = job->state >= MEM_DONE ? job->keep_until_ms : 0;
     r->version = job->version;
     r->priority = job->priority;
     r->reason = job->reason;
@@ -79,11 +81,11 @@ static int copy_job(const mem_job *job, jobq_batch *out, bool keys_only, int64_t
     return 0;
 }
 
-int jobq__memory_find(void *handle, jobq_slice id, jobq_batch *out)
+int jobq__memory_find(void *handle, jobq_slice queue, jobq_slice id, jobq_batch *out)
 {
     const mem_job *job = jobq__memory_by_id(handle, id);
 
-    if (!job)
+    if (!job || (queue.p && !jobq__slice_equal(job->queue, queue)))
         return jobq__refuse_id(id);
     return copy_job(job, out, false, jobq__clock_wall_ms());
 }
@@ -173,6 +175,9 @@ int jobq__memory_counts(void *handle, jobq_slice queue, jobq_counts *counts_out)
     int64_t *const by_state[] = {&counts.ready, &counts.delayed, &counts.reserved, NULL,
                                  &counts.dead};
 
+    for (const mem_queue *q = store->queues; q; q = q->next)
+        if (jobq__slice_equal(q->name, queue))
+            counts.capacity = q->capacity;
     for (const mem_job *job = store->first; job; job = job->next) {
         uint8_t state = seen_state(job, counts.now_ms);
 
@@ -225,7 +230,8 @@ static void retry_job(mem_job *job)
 {
     memset(&job->counters, 0, sizeof(job->counters));
     job->base_at_ms = job->available_at_ms = jobq__clock_wall_ms();
-    job->died_at_ms = 0;
+    job->died_at_ms = job->keep_until_ms = 0;
+    job->key_free = false;
     job->reason = 0;
     job->state = MEM_READY;
 }
@@ -236,6 +242,9 @@ static int mend_one(mem_store *store, const jobq_mending *m, jobq_slice id)
 
     if (!job || job->state != MEM_DEAD)
         return JOBQ_ENOTFOUND;
+    if (m->what == JOBQ_MEND_RETRY && job->keep_until_ms > 0 &&
+        job->keep_until_ms <= jobq__clock_wall_ms())
+        return JOBQ_ELIMIT;
     if (m->what == JOBQ_MEND_RETRY && jobq__memory_holder(store, job->queue, job->unique))
         return JOBQ_EEXISTS;
     if (m->dry_run)

@@ -50,6 +50,7 @@ static void close_store(void *handle)
         jobq__memory_leave(store, store->workers->id);
     }
     jobq__memory_drop_pauses(store);
+    jobq__memory_drop_minutes(store, INT64_MAX);
     while (store->queues) {
         mem_queue *queue = store->queues;
 
@@ -73,6 +74,20 @@ static int read_now(void *handle, int64_t *now_ms_out)
     return 0;
 }
 
+static int no_effect(void *handle, jobq_effect *e)
+{
+    (void)handle;
+    (void)e;
+    return jobq__error_set(JOBQ_EUNSUPPORTED, "the memory store carries out no statements");
+}
+
+static int no_request(void *handle, jobq_request *r)
+{
+    (void)handle;
+    (void)r;
+    return jobq__error_set(JOBQ_EUNSUPPORTED, "the memory store has no statements");
+}
+
 static void earlier(int64_t *due, int64_t candidate)
 {
     if (*due == 0 || candidate < *due)
@@ -84,9 +99,9 @@ int64_t jobq__memory_next_due(const mem_store *store, bool with_workers, const m
     int64_t due = 0, wall_minus_boot = jobq__clock_wall_ms() - jobq__clock_boot_ms();
 
     for (const mem_job *job = store->first; job; job = job->next) {
-        if (job->state == MEM_DELAYED)
+        if (job->state == MEM_DELAYED && !job->follower)
             earlier(&due, job->available_at_ms);
-        if (job->state == MEM_DONE)
+        if (job->state >= MEM_DONE && job->keep_until_ms > 0)
             earlier(&due, job->keep_until_ms);
     }
     for (const mem_worker *worker = store->workers; worker && with_workers; worker = worker->next)
@@ -118,6 +133,8 @@ const jobq_driver jobq__memory_driver = {
     .wait = jobq__memory_wait,
     .maintain = jobq__memory_maintain,
     .find = jobq__memory_find,
+    .audit = jobq__memory_audit,
+    .examine = jobq__memory_examine,
     .list = jobq__memory_list,
     .counts = jobq__memory_counts,
     .queues = jobq__memory_queues,
@@ -125,5 +142,10 @@ const jobq_driver jobq__memory_driver = {
     .control = jobq__memory_control,
     .cancel = jobq__memory_cancel,
     .clear = jobq__memory_clear,
+    .capacity = jobq__memory_capacity,
+    .book = jobq__memory_book,
+    .minutes = jobq__memory_minutes,
+    .effect = no_effect,
+    .request = no_request,
     .now = read_now,
 };

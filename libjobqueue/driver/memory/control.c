@@ -115,9 +115,12 @@ static int bury(mem_store *store, mem_job *job, const jobq_cancelling *c)
 {
     if (!jobq__memory_keep_history(job, c->history) || !jobq__memory_keep_follow(store, c->follow))
         return jobq__error_nomem();
+    jobq__memory_give_up_key(store, job);
+    job->follower = false;
     job->state = MEM_DEAD;
     job->reason = c->reason;
     job->died_at_ms = jobq__clock_wall_ms();
+    job->keep_until_ms = c->keep_ms > 0 ? job->died_at_ms + c->keep_ms : 0;
     job->taken_back = false;
     job->cancel = JOBQ_CANCEL_NONE;
     return 0;

@@ -10,16 +10,16 @@
 
 /* ---- settle ---------------------------------------------------------------------------------- */
 
-static bool keep_error(mem_job *job, jobq_slice error)
+static bool keep_text(jobq_slice *to, jobq_slice text)
 {
     jobq_slice copy;
 
-    if (!error.p)
+    if (!text.p)
         return true;
-    if (!jobq__memory_copy(&copy, error))
+    if (!jobq__memory_copy(&copy, text))
         return false;
-    jobq__memory_drop(&job->error);
-    job->error = copy;
+    jobq__memory_drop(to);
+    *to = copy;
     return true;
 }
 
@@ -64,6 +64,9 @@ static void settle_done(mem_store *store, mem_job *job, const jobq_settlement *s
         jobq__memory_remove(store, job);
         return;
     }
+    jobq__memory_give_up_key(store, job);
+    if (s->keep_bare)
+        job->body.n = 0;
     job->state = MEM_DONE;
     job->cancel = JOBQ_CANCEL_NONE;
     job->keep_until_ms = now_ms + s->keep_ms;
@@ -78,8 +81,10 @@ static void settle_back(mem_job *job, const jobq_settlement *s, int64_t now_ms)
     job->state = s->delay_ms > 0 && !job->cancel ? MEM_DELAYED : MEM_READY;
 }
 
-static void settle_dead(mem_job *job, const jobq_settlement *s, int64_t now_ms)
+static void settle_dead(mem_store *store, mem_job *job, const jobq_settlement *s, int64_t now_ms)
 {
+    jobq__memory_give_up_key(store, job);
+    job->keep_until_ms = s->keep_ms > 0 ? now_ms + s->keep_ms : 0;
     put_counters(job, &s->counters);
     job->taken_back = false;
     job->state = MEM_DEAD;
@@ -97,9 +102,14 @@ static int settle_one(mem_store *store, const mem_worker *worker, jobq_settlemen
     if (!job || job->state != MEM_RESERVED || job->worker != worker ||
         !jobq__token_equal(jobq__memory_token(job), s->token))
         return 0;
-    if (!keep_error(job, s->error) || !jobq__memory_keep_history(job, s->history) ||
-        !jobq__memory_keep_follow(store, s->follow))
+    if (!keep_text(&job->error, s->error) || !keep_text(&job->outcome, s->outcome) ||
+        !jobq__memory_keep_history(job, s->history) || !jobq__memory_keep_follow(store, s->follow))
         return jobq__error_nomem();
+    s->result = 0;
+    if (s->op == JOBQ_OP_FREE_KEY)
+        jobq__memory_give_up_key(store, job);
+    if (s->op == JOBQ_OP_FREE_KEY || s->op == JOBQ_OP_PROGRESS)
+        return 0;
     job->worker = NULL;
     if (s->op == JOBQ_OP_DONE)
         settle_done(store, job, s, now_ms);
@@ -108,8 +118,7 @@ static int settle_one(mem_store *store, const mem_worker *worker, jobq_settlemen
     else if (s->op == JOBQ_OP_GIVE_BACK)
         job->state = MEM_READY;
     else
-        settle_dead(job, s, now_ms);
-    s->result = 0;
+        settle_dead(store, job, s, now_ms);
     return 0;
 }
 

@@ -208,7 +208,7 @@ static mem_job *first_due(const mem_store *store, int64_t now_ms)
     mem_job *best = NULL;
 
     for (mem_job *job = store->first; job; job = job->next)
-        if (job->state == MEM_DELAYED && job->available_at_ms <= now_ms &&
+        if (job->state == MEM_DELAYED && !job->follower && job->available_at_ms <= now_ms &&
             (!best || job->available_at_ms < best->available_at_ms))
             best = job;
     return best;
@@ -272,13 +272,14 @@ static void judge_workers(mem_store *store, jobq_maintenance *m)
     }
 }
 
-static void collect_done(mem_store *store, jobq_maintenance *m)
+/* Kept results, and dead jobs whose retention is over. */
+static void collect(mem_store *store, jobq_maintenance *m)
 {
     mem_job *next;
 
     for (mem_job *job = store->first; job && m->handled < m->limit; job = next) {
         next = job->next;
-        if (job->state == MEM_DONE && job->keep_until_ms <= m->now_ms) {
+        if (job->state >= MEM_DONE && job->keep_until_ms > 0 && job->keep_until_ms <= m->now_ms) {
             jobq__memory_remove(store, job);
             m->handled++;
         }
@@ -298,7 +299,8 @@ int jobq__memory_maintain(void *handle, jobq_maintenance *m)
     }
     if (m->take_back)
         judge_workers(store, m);
-    collect_done(store, m);
+    collect(store, m);
+    jobq__memory_drop_minutes(store, m->now_ms / 60000 - INT64_C(24) * 60);
     m->more = m->handled >= m->limit;
     m->next_due_ms = jobq__memory_next_due(store, m->take_back, NULL);
     return 0;

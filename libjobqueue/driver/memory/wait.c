@@ -16,14 +16,23 @@ static bool has_ready(const mem_store *store, const jobq_wait *w)
     return false;
 }
 
+static bool has_ended(const mem_store *store, jobq_slice id)
+{
+    const mem_job *job = id.p ? jobq__memory_by_id(store, id) : NULL;
+
+    return id.p && (!job || job->state >= MEM_DONE);
+}
+
 int jobq__memory_wait(void *handle, const jobq_wait *w)
 {
     mem_store *store = handle;
-    int64_t due = jobq__memory_next_due(store, false, NULL), left = due - jobq__clock_wall_ms();
+    /* Who waits for a job alone takes none: what is due is others' business. */
+    int64_t due = w->queue_count || !w->job.p ? jobq__memory_next_due(store, false, NULL) : 0;
+    int64_t left = due - jobq__clock_wall_ms();
     bool due_first = due > 0 && (w->timeout_ms < 0 || left <= w->timeout_ms);
     int rc;
 
-    if (has_ready(store, w) || (due > 0 && left <= 0))
+    if (has_ready(store, w) || has_ended(store, w->job) || (due > 0 && left <= 0))
         return JOBQ_WAIT_JOBS;
     if (w->control && *w->control != store->control)
         return JOBQ_WAIT_CONTROL;

@@ -8,12 +8,15 @@
 #define JOBS "(SELECT COUNT(*) FROM jobqueue_job WHERE queue=?2 AND "
 #define READY JOBS "place IN (0, 1))"
 #define DUE JOBS "place=2 AND available_at<=" NOW_MS ")"
-#define DELAYED JOBS "place=2 AND available_at>" NOW_MS ")"
+#define DELAYED JOBS "(place=5 OR (place=2 AND available_at>" NOW_MS ")))"
 #define HELD JOBS "place>=16)"
 #define DEAD JOBS "place=4)"
 #define HELD_BY "FROM jobqueue_worker w JOIN jobqueue_job j ON j.place=w.worker AND j.queue=?2 "
 #define RESERVED "(SELECT COUNT(*) " HELD_BY "WHERE " LAPSE_OF_W ">" NOW_MS ")"
-#define COUNTS "SELECT " NOW_MS ", " READY ", " DUE ", " DELAYED ", " RESERVED ", " HELD ", " DEAD
+#define CAPACITY "(SELECT capacity FROM jobqueue_limit WHERE queue=?2)"
+#define COUNTS                                                                          \
+    "SELECT " NOW_MS ", " READY ", " DUE ", " DELAYED ", " RESERVED ", " HELD ", " DEAD \
+    ", " CAPACITY
 /* The line is sorted by ranking first: its oldest is the first of one of the ten. */
 #define FIRST_OF(place, ranking, more)                                    \
     "SELECT MIN(available_at) AS at FROM jobqueue_job WHERE place=" place \
@@ -37,7 +40,10 @@
 #define QUEUES                               \
     "SELECT name FROM jobqueue_queue UNION " \
     "SELECT DISTINCT queue FROM jobqueue_job ORDER BY name"
-#define FIND_DEAD "SELECT seq FROM jobqueue_job WHERE id=?1 AND place=4"
+#define FIND_DEAD                                                \
+    "SELECT seq, IFNULL(keep_until<=" NOW_MS ", 0), keep_until " \
+    "FROM jobqueue_job WHERE id=?1 AND place=4"
+#define UNKEEP "DELETE FROM jobqueue_keep WHERE keep_until=?2 AND seq=?1"
 #define KEY_HELD                                        \
     "SELECT 1 FROM jobqueue_job d JOIN jobqueue_job h " \
     "ON h.queue=d.queue AND h.unique_key=d.unique_key AND h.holds=1 WHERE d.seq=?1"
@@ -45,7 +51,7 @@
     "UPDATE jobqueue_job SET place=0, due=NULL, holds=IF(unique_key IS NULL, NULL, 1), "           \
     "reason=0, died_at=NULL, taken=0, cancel=0, deliveries=0, failures=0, crashes=0, releases=0, " \
     "losses=0, exceptions=0, parks=0, parked_since=0, base_at=" NOW_MS ", "                        \
-    "available_at=base_at WHERE seq=?1"
+    "available_at=base_at, keep_until=NULL WHERE seq=?1"
 #define FORGET "DELETE FROM jobqueue_job WHERE seq=?1"
 
 /* ---- counts ---------------------------------------------------------------------------------- */
@@ -67,6 +73,7 @@ static int read_counts(mysql_store *store, counting *c)
         c->counts.ready = jobq__mysql_number(rows, 1) + jobq__mysql_number(rows, 2) +
                           jobq__mysql_number(rows, 5) - c->counts.reserved;
         c->counts.dead = jobq__mysql_number(rows, 6);
+        c->counts.capacity = jobq__mysql_number(rows, 7);
     }
     jobq__mysql_end(rows);
     return rc;
@@ -117,21 +124,38 @@ int jobq__mysql_queues(void *handle, jobq_batch *out)
 
 /* ---- mending --------------------------------------------------------------------------------- */
 
-static int find_dead(mysql_store *store, const jobq_mending *m, jobq_slice id, int64_t *seq_out,
+typedef struct {
+    int64_t seq, keep_until;
+} dead_job;
+
+/* Sets what becomes of it. */
+static int find_dead(mysql_store *store, const jobq_mending *m, jobq_slice id, dead_job *job,
                      int *result_out)
 {
     const mysql_arg arg = bytes_arg(id);
-    bool found = false, held = false;
-    mysql_arg seq;
-    int64_t ignored;
-    int rc = jobq__mysql_ask(store, m->dry_run ? FIND_DEAD : FIND_DEAD " FOR UPDATE", &arg, &found,
-                             seq_out);
+    mysql_statement *rows = NULL;
+    int rc =
+        jobq__mysql_select(store, m->dry_run ? FIND_DEAD : FIND_DEAD " FOR UPDATE", &arg, &rows);
 
-    *result_out = found ? 0 : JOBQ_ENOTFOUND;
-    if (rc < 0 || !found || m->what != JOBQ_MEND_RETRY)
-        return rc;
-    seq = number_arg(*seq_out);
-    rc = jobq__mysql_ask(store, KEY_HELD, &seq, &held, &ignored);
+    *result_out = JOBQ_ENOTFOUND;
+    if (rc == 0 && jobq__mysql_next(rows)) {
+        const bool over = jobq__mysql_number(rows, 1) && m->what == JOBQ_MEND_RETRY;
+
+        job->seq = jobq__mysql_number(rows, 0);
+        job->keep_until = jobq__mysql_number(rows, 2);
+        *result_out = over ? JOBQ_ELIMIT : 0;
+    }
+    jobq__mysql_end(rows);
+    return rc;
+}
+
+static int judge_key(mysql_store *store, const dead_job *job, int *result_out)
+{
+    const mysql_arg seq = number_arg(job->seq);
+    bool held = false;
+    int64_t ignored;
+    int rc = jobq__mysql_ask(store, KEY_HELD, &seq, &held, &ignored);
+
     if (held)
         *result_out = JOBQ_EEXISTS;
     return rc;
@@ -139,18 +163,24 @@ static int find_dead(mysql_store *store, const jobq_mending *m, jobq_slice id, i
 
 static int mend_one(mysql_store *store, const jobq_mending *m, jobq_slice id, int *result_out)
 {
-    int64_t seq = 0, changed;
-    int rc = find_dead(store, m, id, &seq, result_out);
-    mysql_arg arg = number_arg(seq);
+    const bool retry = m->what == JOBQ_MEND_RETRY;
+    dead_job job = {0, 0};
+    int rc = find_dead(store, m, id, &job, result_out);
+    const mysql_arg args[] = {number_arg(job.seq), number_arg(job.keep_until)};
+    int64_t changed;
 
+    if (rc == 0 && *result_out == 0 && retry)
+        rc = judge_key(store, &job, result_out);
     if (rc < 0 || *result_out != 0 || m->dry_run)
         return rc;
-    changed = jobq__mysql_run(store, m->what == JOBQ_MEND_RETRY ? RETRY : FORGET, &arg);
+    changed = jobq__mysql_run(store, retry ? RETRY : FORGET, args);
     if (changed == JOBQ_EEXISTS) { /* somebody was quicker with the key */
         *result_out = JOBQ_EEXISTS;
         jobq__error_clear();
         return 0;
     }
+    if (changed >= 0 && job.keep_until)
+        changed = jobq__mysql_run(store, UNKEEP, args);
     return changed < 0 ? (int)changed : 0;
 }
 

@@ -15,8 +15,8 @@ enum { QUEUES_MAX = 8 };
 enum { CODE_DONE, CODE_MISMATCH, CODE_DECLINED };
 
 #define VARIABLES \
-    "v_now, v_worker, v_alive, v_taken, v_delayed, v_done, v_lapse, v_control, v_ready"
-enum { CODE = 9 };
+    "v_now, v_worker, v_alive, v_taken, v_delayed, v_done, v_dead, v_lapse, v_control, v_ready"
+enum { CODE = 10 };
 /* ?3 so many are wanted, ?4 so many bytes of bodies, ?5 + seq = the nonce of a hand-out, ?6 so many
  * are to be settled. */
 #define ASK                                                                        \
@@ -25,9 +25,9 @@ enum { CODE = 9 };
     " INTO " VARIABLES RECORD "; "                                                 \
     "SET v_room=?3, @jobqueue_list='', @jobqueue_bytes=0; "                        \
     "IF v_room>0 AND (v_taken OR v_alive=0) THEN SET v_code=2; "
-#define SETTLE                                                                 \
-    "DELETE j FROM jobqueue_job j FORCE INDEX (PRIMARY) "                      \
-    "WHERE seq IN ({?}) AND nonce IN ({?}) AND place=v_worker AND place>=16; " \
+#define SETTLE                                                                                \
+    "DELETE j FROM jobqueue_job j FORCE INDEX (PRIMARY) "                                     \
+    "WHERE seq IN ({?}) AND nonce IN ({?}) AND place=v_worker AND place>=16 AND followed=0; " \
     "IF ROW_COUNT()<>?6 THEN SET v_code=1; END IF; "
 #define WITH_BODY "IF(@jobqueue_bytes<?4, body, NULL), OCTET_LENGTH(body)"
 /* Is it one of those that are taken? Then it goes on the list. */

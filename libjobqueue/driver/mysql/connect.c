@@ -25,6 +25,7 @@ void jobq__mysql_disconnect(mysql_store *store)
     store->db = NULL;
     store->queue_count = 0;
     jobq__mysql_reset_hints(store);
+    jobq__mysql_forget_limits(store);
     store->claimed = 0;
     store->schema_version = -1;
     store->in_transaction = false;
@@ -222,7 +223,8 @@ const jobq_driver jobq__mysql_driver = {
     .name = "mysql",
     .schemes = "mysql mariadb",
     .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_PRIORITY | JOBQ_FEATURE_UNIQUE |
-                JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_DUE_ORDER,
+                JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_DUE_ORDER | JOBQ_FEATURE_EFFECT |
+                JOBQ_FEATURE_REQUEST,
     .max_batch = MYSQL_MAX_BATCH,
     .max_body = MAX_BODY,
     .options = "connect_timeout ca cert key verify",
@@ -241,6 +243,13 @@ const jobq_driver jobq__mysql_driver = {
     .wait = jobq__mysql_wait,
     .maintain = jobq__mysql_maintain,
     .find = jobq__mysql_find,
+    .audit = jobq__mysql_audit,
+    .examine = jobq__mysql_examine,
+    .capacity = jobq__mysql_capacity,
+    .book = jobq__mysql_book,
+    .minutes = jobq__mysql_minutes,
+    .effect = jobq__mysql_effect,
+    .request = jobq__mysql_request,
     .list = jobq__mysql_list,
     .counts = jobq__mysql_counts,
     .queues = jobq__mysql_queues,

@@ -22,14 +22,16 @@ enum { NOW, CONTROL, GENERATION, QUEUE, UNTIL };
     "ON DUPLICATE KEY UPDATE control=control+1, generation=generation+" more
 #define CHANGED RAISE("0")
 #define RESTART RAISE("1")
-#define FIND                                        \
-    "SELECT seq, place, history FROM jobqueue_job " \
-    "WHERE id=?1 AND (place<=2 OR place>=16) FOR UPDATE"
-#define BURY "UPDATE jobqueue_job SET " DIES("?2") ", history=IF(?3, ?4, history) WHERE seq=?1"
+#define FIND                                                                                 \
+    "SELECT seq, place, history, IF(followed, queue, NULL), IF(followed, unique_key, NULL) " \
+    "FROM jobqueue_job WHERE id=?1 AND (place<=2 OR place=5 OR place>=16) FOR UPDATE"
+#define BURY \
+    "UPDATE jobqueue_job SET " DIES("?2", "?5") ", history=IF(?3, ?4, history) WHERE seq=?1"
 #define NOTE "UPDATE jobqueue_job SET cancel=GREATEST(cancel, ?2) WHERE seq=?1"
 /* What somebody has locked is being taken, or changed by him. */
 #define WAITING(place)                                                                 \
-    "SELECT seq FROM jobqueue_job FORCE INDEX (jobqueue_job_line) "                    \
+    "SELECT seq, IF(followed, unique_key, NULL) "                                      \
+    "FROM jobqueue_job FORCE INDEX (jobqueue_job_line) "                               \
     "WHERE place=" place " AND queue=?1 ORDER BY ranking, available_at, seq LIMIT ?2 " \
     "FOR UPDATE SKIP LOCKED"
 #define DROP "DELETE j FROM jobqueue_job j FORCE INDEX (PRIMARY) WHERE seq IN ({?})"
@@ -98,15 +100,22 @@ int jobq__mysql_control(void *handle, jobq_control *c)
 typedef struct {
     int64_t seq, place;
     jobq__buf history;
+    jobq_batch texts;
+    jobq_slice queue, key; /* where somebody waits for its key */
 } waiting_job;
 
 static int bury(mysql_store *store, const jobq_cancelling *c, const waiting_job *job)
 {
     const mysql_arg args[] = {
         number_arg(job->seq), number_arg(c->reason), number_arg(c->history.p != NULL),
-        bytes_arg(jobq__slice(job->history.n ? job->history.p : NULL, job->history.n))};
-    int64_t rc = jobq__mysql_run(store, BURY, args);
+        bytes_arg(jobq__slice(job->history.n ? job->history.p : NULL, job->history.n)),
+        number_arg(c->keep_ms)};
+    int64_t ignored = 0, rc = jobq__mysql_run(store, BURY, args);
 
+    if (rc >= 0 && c->keep_ms > 0)
+        rc = jobq__mysql_note_keep(store, job->seq);
+    if (rc >= 0 && job->key.p)
+        rc = jobq__mysql_pass_key(store, job->queue, job->key, &ignored);
     return rc < 0 ? (int)rc : jobq__mysql_push_follow(store, c->follow);
 }
 
@@ -125,7 +134,6 @@ static int note(mysql_store *store, const jobq_cancelling *c, int64_t seq)
 static int find_alive(mysql_store *store, const jobq_cancelling *c, waiting_job *job)
 {
     const mysql_arg id = bytes_arg(c->id);
-    jobq_batch texts = {0};
     mysql_statement *rows = NULL;
     jobq_slice history = {NULL, 0};
     int rc = jobq__mysql_select(store, FIND, &id, &rows);
@@ -134,12 +142,13 @@ static int find_alive(mysql_store *store, const jobq_cancelling *c, waiting_job 
         rc = 1;
         job->seq = jobq__mysql_number(rows, 0);
         job->place = jobq__mysql_number(rows, 1);
-        if (!jobq__mysql_copy(rows, 2, &texts, &history) ||
+        if (!jobq__mysql_copy(rows, 2, &job->texts, &history) ||
+            !jobq__mysql_copy(rows, 3, &job->texts, &job->queue) ||
+            !jobq__mysql_copy(rows, 4, &job->texts, &job->key) ||
             (c->history.p && !jobq__mysql_add_history(history, c->history, &job->history)))
             rc = jobq__error_nomem();
     }
     jobq__mysql_end(rows);
-    jobq__batch_free(&texts);
     return rc;
 }
 
@@ -157,6 +166,7 @@ static int cancel(mysql_store *store, void *payload)
         rc = bury(store, c, &job);
     }
     jobq__buf_free(&job.history);
+    jobq__batch_free(&job.texts);
     return rc;
 }
 
@@ -171,6 +181,9 @@ typedef struct {
     jobq_clearing *c;
     size_t limit, count;
     mysql_arg seqs[MYSQL_MAX_BATCH];
+    jobq_batch texts;
+    jobq_slice *keys; /* that others wait for */
+    size_t key_count;
 } clearing;
 
 static int collect(mysql_store *store, clearing *work, const char *sql)
@@ -180,26 +193,41 @@ static int collect(mysql_store *store, clearing *work, const char *sql)
     mysql_statement *rows = NULL;
     int rc = work->count < work->limit ? jobq__mysql_select(store, sql, args, &rows) : 0;
 
-    while (rc == 0 && work->count < work->limit && jobq__mysql_next(rows))
+    while (rc == 0 && work->count < work->limit && jobq__mysql_next(rows)) {
         work->seqs[work->count++] = number_arg(jobq__mysql_number(rows, 0));
+        if (!jobq__mysql_is_null(rows, 1) &&
+            !jobq__mysql_copy(rows, 1, &work->texts, &work->keys[work->key_count++]))
+            rc = jobq__error_nomem();
+    }
     jobq__mysql_end(rows);
     return rc;
 }
 
+static int drop(mysql_store *store, clearing *work)
+{
+    int64_t ignored = 0, rc = 0;
+
+    if (work->count)
+        rc = jobq__mysql_run_list(store, DROP, NULL, (mysql_list){work->seqs, work->count},
+                                  (mysql_list){NULL, 0});
+    for (size_t i = 0; i < work->key_count && rc >= 0; i++)
+        rc = jobq__mysql_pass_key(store, work->c->queue, work->keys[i], &ignored);
+    return rc < 0 ? (int)rc : 0;
+}
+
 static int clear(mysql_store *store, void *payload)
 {
-    static const char *const lines[] = {WAITING("0"), WAITING("1"), WAITING("2")};
+    static const char *const lines[] = {WAITING("0"), WAITING("1"), WAITING("2"), WAITING("5")};
     clearing *work = payload;
-    int64_t dropped = 0;
-    int rc = 0;
+    int rc;
 
-    work->count = 0;
+    work->count = work->key_count = 0;
+    jobq__batch_reset(&work->texts);
+    work->keys = jobq_batch_alloc(&work->texts, MYSQL_MAX_BATCH * sizeof(*work->keys));
+    rc = work->keys ? 0 : jobq__error_nomem();
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && rc == 0; i++)
         rc = collect(store, work, lines[i]);
-    if (rc == 0 && work->count)
-        dropped = jobq__mysql_run_list(store, DROP, NULL, (mysql_list){work->seqs, work->count},
-                                       (mysql_list){NULL, 0});
-    return dropped < 0 ? (int)dropped : rc;
+    return rc ? rc : drop(store, work);
 }
 
 int jobq__mysql_clear(void *handle, jobq_clearing *c)
@@ -211,5 +239,6 @@ int jobq__mysql_clear(void *handle, jobq_clearing *c)
         c->cleared = work.count;
         c->more = work.count == work.limit;
     }
+    jobq__batch_free(&work.texts);
     return rc;
 }

@@ -102,6 +102,14 @@ static const meaning meanings[] = {
     {2020, JOBQ_ELIMIT, 0, BROKEN, "max_allowed_packet is too small"},
     {2008, JOBQ_ENOMEM, 0, BROKEN, NULL},
 };
+static bool is_known(unsigned int number)
+{
+    for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+        if (meanings[i].number == number)
+            return true;
+    return false;
+}
+
 static const meaning unknown = {0, JOBQ_EIO, JOBQ__RETRYABLE, KEEP, NULL};
 
 /* A certificate does not become right by waiting. */
@@ -174,4 +182,24 @@ int jobq__mysql_fail(mysql_store *store, unsigned int number, const char *text)
         return say_lost(number, text);
     return jobq__error_set_driver(m.code, m.flags, "mysql", number, "mysql: %s%s%s (%u)", text,
                                   m.hint ? ": " : "", m.hint ? m.hint : "", number);
+}
+
+/* Known, and not about what was said: any statement could have met it. */
+static bool is_trouble(unsigned int number)
+{
+    const meaning m = look_up(number, "");
+
+    return is_known(number) && m.code != JOBQ_ECONF && m.code != JOBQ_EEXISTS &&
+           m.code != JOBQ_EINVAL && m.code != JOBQ_ELIMIT;
+}
+
+int jobq__mysql_refuse_foreign(mysql_store *store, const char *what, unsigned int number,
+                               const char *text)
+{
+    if (store->timed_out || number < 1000 || (number >= 2000 && number < 3000) ||
+        is_trouble(number))
+        return jobq__error_code();
+    store->suspect = false;
+    return jobq__error_set_driver(JOBQ_EINVAL, 0, "mysql", number, "mysql: the %s is refused: %s",
+                                  what, text);
 }

@@ -47,7 +47,7 @@ static void answer_due(jobq_exchange *x, const mysql_state *state)
 
         if (s->op == JOBQ_OP_BACK && s->delay_ms > 0)
             earlier(&x->next_due_ms, state->now_ms + s->delay_ms);
-        if (s->op == JOBQ_OP_DONE && s->keep_ms > 0)
+        if ((s->op == JOBQ_OP_DONE || s->op == JOBQ_OP_DEAD) && s->keep_ms > 0)
             earlier(&x->next_due_ms, state->now_ms + s->keep_ms);
     }
 }
@@ -62,7 +62,7 @@ static int settle_and_reserve(mysql_store *store, exchanging *e, mysql_state *st
             state->any_taken = true; /* it may be one of them */
             jobq__mysql_reset_hints(store);
         }
-    rc = rc ? rc : jobq__mysql_settle(store, x, state->worker ? state->worker : -1, e->careful);
+    rc = rc ? rc : jobq__mysql_settle(store, x, state, e->careful);
     if (rc == 0 && x->want > 0 && x->queue_count > 0)
         rc = jobq__mysql_reserve(store, x, state);
     return rc;

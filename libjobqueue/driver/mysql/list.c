@@ -10,14 +10,18 @@
 /* Columns of a shown job, in the order read_shown reads them. ?1 is the server's start. */
 #define SEEN_AS \
     "CASE WHEN j.place<>2 THEN j.place WHEN j.available_at<=" NOW_MS " THEN 0 ELSE 2 END"
-#define SHOWN                                                                            \
-    "j.seq, j.queue, j.id, j.name, j.unique_key, j.version, j.ranking, j.available_at, " \
-    "j.died_at, j.reason, j.taken, " SEEN_AS ", "                                        \
-    "IFNULL(" LAPSE_OF_W ">" NOW_MS ", 0), " LAPSE_OF_W ", w.id, j.cancel, " COUNTER_COLUMNS
-#define TEXTS ", j.header, j.body, j.error, j.history "
-#define NO_TEXTS ", NULL, NULL, NULL, NULL "
+#define KEPT_UNTIL "CASE j.place WHEN 3 THEN j.due-" DUE_DONE " WHEN 4 THEN j.keep_until END"
+#define SHOWN                                                                                \
+    "j.seq, j.queue, j.id, j.name, j.unique_key, j.version, j.ranking, j.available_at, "     \
+    "j.died_at, j.reason, j.taken, " SEEN_AS ", "                                            \
+    "IFNULL(" LAPSE_OF_W ">" NOW_MS ", 0), " LAPSE_OF_W ", w.id, j.cancel, " COUNTER_COLUMNS \
+    ", " KEPT_UNTIL
+#define TEXTS ", j.header, j.body, j.error, j.history, j.outcome "
+#define NO_TEXTS ", NULL, NULL, NULL, NULL, NULL "
 #define JOINED "LEFT JOIN jobqueue_worker w ON w.worker=j.place "
-#define FIND "SELECT " SHOWN TEXTS "FROM jobqueue_job j " JOINED "WHERE j.id=?2"
+#define FIND                                            \
+    "SELECT " SHOWN TEXTS "FROM jobqueue_job j " JOINED \
+    "WHERE j.id=?2 AND (?3 IS NULL OR j.queue=?3)"
 enum {
     SEQ,
     QUEUE,
@@ -36,10 +40,12 @@ enum {
     WORKER,
     CANCEL,
     COUNTERS,
-    HEADER = 27,
+    KEEP_UNTIL = 27,
+    HEADER,
     BODY,
     ERROR,
     HISTORY,
+    OUTCOME,
     PLACES
 };
 
@@ -68,6 +74,11 @@ enum {
     "available_at>" NOW_MS " AND (available_at>?5 OR (available_at=?5 AND seq>?6)) " \
     "ORDER BY available_at, seq LIMIT ?3)"
 #define MORE_OF(ranking) " UNION ALL " DELAYED_OF(ranking)
+/* Those that wait for a unique key, each queue's few. */
+#define FOLLOWERS                                                                       \
+    " UNION ALL (SELECT 0 AS p0, available_at AS p1, seq AS p2, seq AS s FROM " BY_LINE \
+    "WHERE place=5 AND queue=?2 AND (available_at>?5 OR (available_at=?5 AND seq>?6)) " \
+    "ORDER BY available_at, seq LIMIT ?3)"
 #define DELAYED_PLACES \
     DELAYED_OF("0")    \
     MORE_OF("1")       \
@@ -78,7 +89,8 @@ enum {
     MORE_OF("6")       \
     MORE_OF("7")       \
     MORE_OF("8")       \
-    MORE_OF("9")
+    MORE_OF("9")       \
+    FOLLOWERS
 #define RESERVED_PLACES                                                  \
     "SELECT 0 AS p0, 0 AS p1, seq AS p2, seq AS s FROM " HELD ">" NOW_MS \
     " AND queue=?2 AND seq>?6 ORDER BY seq LIMIT ?3"
@@ -105,21 +117,19 @@ static void read_numbers(const mysql_statement *rows, jobq_record *r)
     r->reason = (uint8_t)jobq__mysql_number(rows, REASON);
     r->taken_back = jobq__mysql_number(rows, TAKEN) != 0;
     r->cancel = (uint8_t)jobq__mysql_number(rows, CANCEL);
+    r->keep_until_ms = jobq__mysql_number(rows, KEEP_UNTIL);
     jobq__mysql_read_counters(rows, COUNTERS, r);
 }
 
 /* The state people see; sets who holds it. False: no memory. */
 static bool read_state(const mysql_statement *rows, jobq_batch *out, jobq_record *r)
 {
-    static const uint8_t states[] = {[PLACE_READY] = 0,
-                                     [PLACE_TAKEN] = 0,
-                                     [PLACE_DELAYED] = 1,
-                                     [PLACE_DONE] = 3,
-                                     [PLACE_DEAD] = 4};
+    static const uint8_t states[] = {[PLACE_READY] = 0, [PLACE_TAKEN] = 0, [PLACE_DELAYED] = 1,
+                                     [PLACE_DONE] = 3,  [PLACE_DEAD] = 4,  [PLACE_FOLLOWER] = 1};
     int64_t place = jobq__mysql_number(rows, SEEN_PLACE);
 
     if (place < PLACE_WORKERS) {
-        r->state = states[place];
+        r->state = place >= 0 && place <= PLACE_FOLLOWER ? states[place] : 0;
         return true;
     }
     if (!jobq__mysql_number(rows, ALIVE))
@@ -165,20 +175,21 @@ static int read_shown(const mysql_statement *rows, jobq_batch *out)
         !jobq__mysql_copy(rows, HEADER, out, &r->header) ||
         !jobq__mysql_copy(rows, BODY, out, &r->body) ||
         !jobq__mysql_copy(rows, ERROR, out, &r->error) ||
+        !jobq__mysql_copy(rows, OUTCOME, out, &r->outcome) ||
         !jobq__mysql_copy(rows, HISTORY, out, &history) || !split_history(history, out, r))
         return jobq__error_nomem();
     return 0;
 }
 
 typedef struct {
-    jobq_slice id;
+    jobq_slice id, queue; /* queue absent: any */
     jobq_batch *out;
 } finding;
 
 static int find(mysql_store *store, void *payload)
 {
     const finding *f = payload;
-    mysql_arg args[2] = {number_arg(0), bytes_arg(f->id)};
+    mysql_arg args[] = {number_arg(0), bytes_arg(f->id), bytes_arg(f->queue)};
     mysql_statement *rows = NULL;
     int rc = jobq__mysql_started_at(store, &args[0].number);
 
@@ -189,9 +200,9 @@ static int find(mysql_store *store, void *payload)
     return rc;
 }
 
-int jobq__mysql_find(void *handle, jobq_slice id, jobq_batch *out)
+int jobq__mysql_find(void *handle, jobq_slice queue, jobq_slice id, jobq_batch *out)
 {
-    finding f = {id, out};
+    finding f = {id, queue, out};
 
     return jobq__mysql_do(handle, 0, find, &f);
 }

@@ -7,11 +7,13 @@
 #include "driver/mysql/mysql.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 /* How long a record is kept after its lease: nobody else reserves for it so late. */
 #define FORGET_MS "3600000"
 enum { AGAIN_MS = 50 }; /* when all that is due is locked */
+enum { HEAL_US = 5000000 };
 
 #define DUE                                                        \
     "SELECT seq FROM jobqueue_job FORCE INDEX (jobqueue_job_due) " \
@@ -22,6 +24,14 @@ enum { AGAIN_MS = 50 }; /* when all that is due is locked */
     "WHERE due>=" DUE_DONE " AND due<=?1+" DUE_DONE " ORDER BY due, seq LIMIT ?2 " \
     "FOR UPDATE SKIP LOCKED"
 #define DROP "DELETE j FROM jobqueue_job j FORCE INDEX (PRIMARY) WHERE seq IN ({?})"
+/* The dead whose time is over: first the list, then those of it that are still dead. */
+#define UNKEPT                                            \
+    "SELECT seq FROM jobqueue_keep WHERE keep_until<=?1 " \
+    "ORDER BY keep_until, seq LIMIT ?2 FOR UPDATE SKIP LOCKED"
+#define DROP_DEAD                                                            \
+    "DELETE j FROM jobqueue_job j FORCE INDEX (PRIMARY) WHERE seq IN ({?}) " \
+    "AND place=4 AND keep_until<=" NOW_MS
+#define UNLIST "DELETE FROM jobqueue_keep WHERE keep_until<=?1 AND seq IN ({?})"
 #define EXPIRED                                                    \
     "SELECT w.worker FROM jobqueue_worker w "                      \
     "WHERE w.worker>?2 AND " LAPSE_OF_W "<=" NOW_MS " AND "        \
@@ -304,6 +314,27 @@ static int read_due(mysql_store *store, jobq_maintenance *m)
     return 0;
 }
 
+/* The same seqs twice: what was found on the list, and what is behind it. */
+static int forget_dead(mysql_store *store, const maintaining *work)
+{
+    const mysql_arg now = number_arg(work->m->now_ms);
+    const size_t before = work->m->handled;
+    int64_t rc = room_of(work->m) > 0 ? jobq__mysql_begin(store) : 0;
+    size_t n;
+
+    if (rc < 0 || !store->in_transaction)
+        return (int)rc;
+    rc = step(store, work, UNKEPT, DROP_DEAD);
+    n = work->m->handled - before;
+    if (rc == 0 && n)
+        rc = jobq__mysql_run_list(store, UNLIST, &now, (mysql_list){work->seqs, n},
+                                  (mysql_list){NULL, 0});
+    rc = rc < 0 ? rc : jobq__mysql_commit(store);
+    if (rc < 0)
+        work->m->handled = before;
+    return (int)rc;
+}
+
 static int run_steps(mysql_store *store, const maintaining *work)
 {
     jobq_maintenance *m = work->m;
@@ -313,6 +344,8 @@ static int run_steps(mysql_store *store, const maintaining *work)
         rc = judge_workers(store, work);
     if (rc == 0)
         rc = step_alone(store, work, OVER, DROP);
+    if (rc == 0)
+        rc = forget_dead(store, work);
     m->more = room_of(m) == 0;
     rc = rc ? rc : read_due(store, m);
     if (rc == 0 && m->handled == 0 && m->next_due_ms && m->next_due_ms <= m->now_ms)
@@ -336,6 +369,14 @@ static int maintain(mysql_store *store, void *payload)
 
 int jobq__mysql_maintain(void *handle, jobq_maintenance *m)
 {
+    mysql_store *store = handle;
+    int rc;
+
     m->handled = 0;
-    return jobq__mysql_do(handle, 0, maintain, m);
+    rc = jobq__mysql_do(store, 0, maintain, m);
+    if (rc == 0 && jobq__clock_mono_us() - store->healed_us > HEAL_US) {
+        jobq__mysql_heal_followers(store);
+        store->healed_us = jobq__clock_mono_us();
+    }
+    return rc;
 }

@@ -4,9 +4,10 @@
  * and one row takes one INSERT, so that a push can stand in the application's own transaction.
  * Where it stands says the column `place`, which leads the index that serves filter and order:
  *
- *     0 ready, 1 ready and taken back, 2 delayed, 3 done, 4 dead,
- *     16 and above: with the worker of that key (jobqueue_worker)
+ *     0 ready, 1 ready and taken back, 2 delayed, 3 done, 4 dead, 5 delayed until the holder of its
+ *     unique key gives that up, 16 and above: with the worker of that key (jobqueue_worker)
  *
+ * The column `holds` is 1 while the job has its unique key, 2 while it waits for it (place 5).
  * The column `due` says what time will do to it, in ranges that do not overlap: dead jobs below 0
  * (by time of death), delayed ones by due time, done ones from DUE_DONE on; NULL = nothing.
  *
@@ -26,16 +27,18 @@ enum {
     PLACE_DELAYED = 2,
     PLACE_DONE = 3,
     PLACE_DEAD = 4,
+    PLACE_FOLLOWER = 5,
     PLACE_WORKERS = 16
 };
 enum { MYSQL_MAX_BATCH = 1024 };
 
 #define DUE_DONE "2305843009213693952" /* 2^61 */
 #define DUE_DEAD "4611686018427387904" /* 2^62: due = died_at - that */
-/* What is set of a job that dies; `reason` is an argument. */
-#define DIES(reason)                                                                             \
+/* What is set of a job that dies; `reason`, and how long it is kept (0: for ever), are arguments.
+ * One that is kept for a time goes on jobqueue_keep then. */
+#define DIES(reason, keep)                                                                       \
     "place=4, holds=NULL, taken=0, cancel=0, reason=" reason ", died_at=" NOW_MS ", due=" NOW_MS \
-    "-" DUE_DEAD
+    "-" DUE_DEAD ", keep_until=IF(" keep ">0, " NOW_MS "+" keep ", NULL)"
 /* The server's clock in milliseconds, whatever the session's time zone is. */
 #define NOW_MS "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)"
 /* When what worker w holds may be taken: not before one lease after the server's own start, which
@@ -122,8 +125,17 @@ typedef struct {
     size_t queue_count;
     mysql_hint hints[HINTS];
     size_t next_hint;
-    size_t claimed; /* by the last reservation */
-    bool compound;  /* the server takes compound statements: MariaDB */
+    struct {
+        mysql_queue *queues; /* that have a capacity, as far as is known, sorted by bytes */
+        size_t count;
+        int64_t generation; /* of that knowledge */
+        int64_t checked_us; /* when a push last compared it with the store's */
+    } limits;
+    int64_t healed_us;      /* when maintenance last looked for keys without holders */
+    int64_t cleaned_minute; /* up to which old numbers were removed */
+    size_t claimed;         /* by the last reservation */
+    bool has_routines;      /* they were seen */
+    bool compound;          /* the server takes compound statements: MariaDB */
 } mysql_store;
 
 extern const jobq_driver jobq__mysql_driver;
@@ -182,12 +194,18 @@ bool jobq__mysql_is_quiet(const mysql_store *store);
 
 /* Words a failure by the library's number and text, and notes what it means for the connection. */
 int jobq__mysql_fail(mysql_store *store, unsigned int number, const char *text);
+/* The last failure was of a statement of the caller's: said as JOBQ_EINVAL when it is about that
+ * (`what`: "guard"), left as it is when any statement could have met it. */
+int jobq__mysql_refuse_foreign(mysql_store *store, const char *what, unsigned int number,
+                               const char *text);
 /* The last failure struck where nobody can know whether what was to be written was. */
 int jobq__mysql_say_lost(mysql_store *store);
 enum {
+    MYSQL_NULL_REFUSED = 1048,
     MYSQL_DUPLICATE_COLUMN = 1060,
     MYSQL_DUPLICATE = 1062,
     MYSQL_PARSE_ERROR = 1064,
+    MYSQL_TABLE_DENIED = 1142,
     MYSQL_NO_TABLE = 1146,
     MYSQL_LOCK_WAIT = 1205,
     MYSQL_NOT_PREPARED = 1295 /* a statement that cannot be */
@@ -248,6 +266,8 @@ int jobq__mysql_ask(mysql_store *store, const char *sql, const mysql_arg *args, 
     "fence, enqueued_at, base_at"
 void jobq__mysql_read_counters(const mysql_statement *rows, unsigned int at, jobq_record *r);
 void jobq__mysql_forget_statements(mysql_store *store);
+/* Closes one that was made for once, when the connection allows it. */
+void jobq__mysql_close_statement(mysql_store *store, MYSQL_STMT *stmt);
 
 int jobq__mysql_begin(mysql_store *store);
 int jobq__mysql_commit(mysql_store *store);
@@ -288,12 +308,50 @@ int jobq__mysql_know_queue(mysql_store *store, jobq_slice name);
 /* ---- the operations -------------------------------------------------------------------------- */
 
 int jobq__mysql_push(void *handle, jobq_push *items, size_t n);
+/* An insert that compares the limits failed. They may be others than the connection knows: it
+ * learns them, and all is begun anew. What has failed. */
+int64_t jobq__mysql_learn_anew(mysql_store *store, int64_t failed);
+int64_t jobq__mysql_row_limit(const mysql_store *store); /* bytes of a job */
 /* In a transaction that ends a job; NULL: nothing follows it. */
 int jobq__mysql_push_follow(mysql_store *store, const jobq_push *follow);
+/* unique.c. A push that replaces what has its key: *judged_out false when nobody has it. `room`:
+ * there is some for one more job. */
+int jobq__mysql_replace(mysql_store *store, jobq_push *item, bool room, bool *judged_out);
+/* The holder has just given its key up, in the transaction under way: it goes to the follower, if
+ * there is one; an earlier due time is put into *due. */
+int jobq__mysql_pass_key(mysql_store *store, jobq_slice queue, jobq_slice key, int64_t *due);
+/* Gives their keys to followers whose holders went without doing so (tables changed by hand, an
+ * older library that was still at work): never needed otherwise. */
+void jobq__mysql_heal_followers(mysql_store *store);
+/* A job died that is not kept for ever. */
+int jobq__mysql_note_keep(mysql_store *store, int64_t seq);
+/* capacity.c */
+typedef struct {
+    jobq_slice queue;
+    int64_t left, taken; /* for so many more jobs there is room; so many were stored */
+    bool crowded;        /* to be folded */
+} mysql_room;
+bool jobq__mysql_is_limited(const mysql_store *store, jobq_slice queue);
+int jobq__mysql_learn_limits(mysql_store *store);
+void jobq__mysql_forget_limits(mysql_store *store);
+/* Sets left; counts the queue when it says that it has not room for `need`. */
+int jobq__mysql_read_room(mysql_store *store, int64_t need, mysql_room *room);
+int jobq__mysql_take_room(mysql_store *store, const mysql_room *room); /* with the jobs */
+void jobq__mysql_fold_room(mysql_store *store, jobq_slice queue); /* a transaction of its own */
+void jobq__mysql_fold_crowded(mysql_store *store);
+/* request.c: the functions in the store, where they may be made. */
+enum { MYSQL_ROUTINES = 2 };
+#define ROUTINES_ADVICE                                                                      \
+    "grant CREATE ROUTINE, ALTER ROUTINE and EXECUTE on the database (and, with the binary " \
+    "log on, set log_bin_trust_function_creators=1), and run `jobqueue migrate`"
+int jobq__mysql_make_routines(mysql_store *store);
+int jobq__mysql_count_routines(mysql_store *store, int64_t *count_out);
+/* foreign.c: 1 true, 0 not, or an error. In the transaction under way. */
+int jobq__mysql_judge_guard(mysql_store *store, const jobq_statement *guard);
 int jobq__mysql_exchange(void *handle, jobq_exchange *x);
 /* settle.c. MYSQL_MISMATCH: some token is not current: roll back and do it carefully. */
 enum { MYSQL_MISMATCH = 1, MYSQL_DECLINED };
-int jobq__mysql_settle(mysql_store *store, jobq_exchange *x, int64_t worker, bool careful);
+int jobq__mysql_settle(mysql_store *store, jobq_exchange *x, mysql_state *state, bool careful);
 /* A job's history with one entry more and at most JOBQ__HISTORY_MAX; false: no memory. */
 bool jobq__mysql_add_history(jobq_slice history, jobq_slice entry, jobq__buf *out);
 enum { MYSQL_COMPACT = 16 }; /* so many jobs settled, and taken, at most */
@@ -318,7 +376,7 @@ int jobq__mysql_wait(void *handle, const jobq_wait *w);
 int jobq__mysql_weigh(mysql_store *store, jobq_exchange *x, bool got, const mysql_state *state);
 /* Ends every exchange: a wait that follows at once need not ask what it has just said. */
 void jobq__mysql_note_exchange(mysql_store *store, const jobq_exchange *x, int rc, bool lively);
-int jobq__mysql_find(void *handle, jobq_slice id, jobq_batch *out);
+int jobq__mysql_find(void *handle, jobq_slice queue, jobq_slice id, jobq_batch *out);
 int jobq__mysql_list(void *handle, jobq_listing *l);
 int jobq__mysql_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__mysql_queues(void *handle, jobq_batch *out);
@@ -326,5 +384,12 @@ int jobq__mysql_mend(void *handle, jobq_mending *m);
 int jobq__mysql_control(void *handle, jobq_control *c);
 int jobq__mysql_cancel(void *handle, jobq_cancelling *c);
 int jobq__mysql_clear(void *handle, jobq_clearing *c);
+int jobq__mysql_capacity(void *handle, jobq_limit *l);
+int jobq__mysql_book(void *handle, const jobq_minute *minutes, size_t n);
+int jobq__mysql_minutes(void *handle, jobq_minutes *m);
+int jobq__mysql_audit(void *handle, jobq_audit *a);
+int jobq__mysql_examine(void *handle, jobq_examination *e);
+int jobq__mysql_effect(void *handle, jobq_effect *e);
+int jobq__mysql_request(void *handle, jobq_request *r);
 
 #endif

@@ -26,7 +26,7 @@
     " CASE WHEN j.place >= 16 THEN 'reserved'"                                                 \
     "  WHEN j.place = 4 THEN 'dead'"                                                           \
     "  WHEN j.place = 3 THEN 'done'"                                                           \
-    "  WHEN j.place = 2 AND j.available_at > " NOW_MS " THEN 'delayed'"                        \
+    "  WHEN j.place = 5 OR (j.place = 2 AND j.available_at > " NOW_MS ") THEN 'delayed'"       \
     "  ELSE 'ready' END AS state,"                                                             \
     " CONVERT(w.id" TEXT "AS reserved_by, 9 - j.ranking AS priority, j.version,"               \
     " j.failures + j.crashes + 1 AS attempt, j.deliveries, j.failures, j.crashes, j.releases," \
@@ -133,12 +133,58 @@ static const char *const version_2[] = {
     VIEW " WHERE LEFT(j.queue, 1) <> X'01'",
 };
 
+/* ---- version 3: capacities, followers of unique keys, results, retention, numbers ------------ */
+
+static const char *const version_3[] = {
+    /* What a job ended with, or how far it is. Each at once. */
+    "ALTER TABLE jobqueue_job ADD COLUMN outcome LONGBLOB DEFAULT NULL",
+
+    /* Of a dead job: until then it can be put back. */
+    "ALTER TABLE jobqueue_job ADD COLUMN keep_until BIGINT DEFAULT NULL",
+
+    /* Has a unique key that another one waits for: holds=2, place=5 of that one. */
+    "ALTER TABLE jobqueue_job ADD COLUMN followed TINYINT NOT NULL DEFAULT 0",
+
+    /* The dead that go by themselves. */
+    "CREATE TABLE IF NOT EXISTS jobqueue_keep("
+    " keep_until BIGINT NOT NULL,"
+    " seq BIGINT NOT NULL,"
+    " PRIMARY KEY(keep_until, seq)" TABLE,
+
+    /* capacity.c. capacity 0: no limit, but one was set. The row without a name counts the changes
+     * in `capacity`. */
+    "CREATE TABLE IF NOT EXISTS jobqueue_limit("
+    " queue VARBINARY(129) NOT NULL PRIMARY KEY,"
+    " capacity BIGINT NOT NULL,"
+    " room BIGINT NOT NULL DEFAULT 0" TABLE,
+
+    "INSERT IGNORE INTO jobqueue_limit(queue, capacity) VALUES('', 0)",
+
+    "CREATE TABLE IF NOT EXISTS jobqueue_room("
+    " n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,"
+    " queue VARBINARY(129) NOT NULL,"
+    " taken BIGINT NOT NULL,"
+    " KEY jobqueue_room_queue(queue, taken)" TABLE,
+
+    /* slot: numbers.c. */
+    "CREATE TABLE IF NOT EXISTS jobqueue_minute("
+    " queue VARBINARY(129) NOT NULL,"
+    " minute BIGINT NOT NULL,"
+    " slot TINYINT NOT NULL,"
+    " n BIGINT NOT NULL,"
+    " PRIMARY KEY(queue, minute, slot),"
+    " KEY jobqueue_minute_age(minute)" TABLE,
+
+    VIEW " WHERE LEFT(j.queue, 1) <> X'01'",
+};
+
 /* migrations[i] leads from version i to i + 1. */
 static const struct {
     const char *const *steps;
     size_t count;
 } migrations[] = {{version_1, sizeof(version_1) / sizeof(version_1[0])},
-                  {version_2, sizeof(version_2) / sizeof(version_2[0])}};
+                  {version_2, sizeof(version_2) / sizeof(version_2[0])},
+                  {version_3, sizeof(version_3) / sizeof(version_3[0])}};
 enum { SCHEMA_VERSION = sizeof(migrations) / sizeof(migrations[0]) };
 
 #define LOCK_NAME "CONCAT('jobqueue.', MD5(DATABASE()))"
@@ -201,6 +247,8 @@ static int apply(mysql_store *store)
         for (size_t step = 0; step < migrations[i].count && rc == 0; step++)
             rc = apply_step(store, migrations[i].steps[step]);
     if (rc == 0 && store->schema_version < SCHEMA_VERSION)
+        rc = jobq__mysql_make_routines(store);
+    if (rc == 0 && store->schema_version < SCHEMA_VERSION)
         rc = (int)jobq__mysql_run(store, WRITE_VERSION, &version);
     if (rc >= 0 && store->schema_version < SCHEMA_VERSION)
         store->schema_version = SCHEMA_VERSION;
@@ -229,11 +277,22 @@ static int apply_alone(mysql_store *store)
     return rc;
 }
 
+static int make_missing_routines(mysql_store *store)
+{
+    int64_t count = 0;
+    int rc = jobq__mysql_count_routines(store, &count);
+
+    return rc == 0 && count < MYSQL_ROUTINES ? jobq__mysql_make_routines(store) : rc;
+}
+
 static int make_schema(mysql_store *store, void *payload)
 {
     int rc = store->schema_version < 0 ? jobq__mysql_read_facts(store) : 0;
 
     (void)payload;
+    /* Asked for by name: the right to make them may have been granted since. */
+    if (rc == 0 && store->schema_version == SCHEMA_VERSION && !store->config->migrate)
+        return make_missing_routines(store);
     if (rc < 0 || store->schema_version == SCHEMA_VERSION)
         return rc;
     if (store->schema_version > SCHEMA_VERSION)

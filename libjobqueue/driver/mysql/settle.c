@@ -11,11 +11,13 @@
 #include "util/error.h"
 
 #define OURS "seq IN ({?}) AND nonce IN ({?}) AND place=?1"
-#define DROP_OURS "DELETE j FROM jobqueue_job j FORCE INDEX (PRIMARY) WHERE " OURS
+/* Not where somebody waits for the unique key. */
+#define DROP_OURS "DELETE j FROM jobqueue_job j FORCE INDEX (PRIMARY) WHERE " OURS " AND followed=0"
 #define GIVE_BACK_OURS \
     "UPDATE jobqueue_job FORCE INDEX (PRIMARY) SET place=taken, nonce=0 WHERE " OURS
-#define CHECK                                                                    \
-    "SELECT seq, place, nonce, history FROM jobqueue_job FORCE INDEX (PRIMARY) " \
+#define CHECK                                                                 \
+    "SELECT seq, place, nonce, history, IF(followed, queue, NULL), "          \
+    "IF(followed, unique_key, NULL) FROM jobqueue_job FORCE INDEX (PRIMARY) " \
     "WHERE seq IN ({?}) ORDER BY seq FOR UPDATE"
 #define DROP "DELETE FROM jobqueue_job WHERE seq=?1"
 /* The texts: ?2 and ?4 say whether error ?3 and history ?5 replace what is there. */
@@ -23,7 +25,10 @@
 #define GIVE_BACK "UPDATE jobqueue_job SET place=taken, " TEXTS " WHERE seq=?1"
 #define KEEP                                                                                      \
     "UPDATE jobqueue_job SET place=3, holds=NULL, taken=0, cancel=0, due=" NOW_MS "+?6+" DUE_DONE \
-    ", " TEXTS " WHERE seq=?1"
+    ", outcome=IF(?7, ?8, outcome), body=IF(?9, '', body), " TEXTS " WHERE seq=?1"
+/* It stays where it is. */
+#define FREE_KEY "UPDATE jobqueue_job SET holds=NULL, followed=0 WHERE seq=?1"
+#define PROGRESS "UPDATE jobqueue_job SET outcome=?2 WHERE seq=?1"
 #define COUNTERS                                                                 \
     "failures=?6, crashes=?7, releases=?8, losses=?9, exceptions=?a, parks=?b, " \
     "parked_since=?c, " TEXTS
@@ -33,8 +38,13 @@
     "UPDATE jobqueue_job SET " COUNTERS ", taken=0, place=IF(" LATER ", 2, 0), "            \
     "available_at=" NOW_MS "+IF(" LATER ", ?d, 0), due=IF(" LATER ", " NOW_MS "+?d, NULL) " \
     "WHERE seq=?1"
-#define BURY "UPDATE jobqueue_job SET " COUNTERS ", " DIES("?d") " WHERE seq=?1"
-enum { ARGS = 13 };
+#define BURY                                                                                   \
+    "UPDATE jobqueue_job SET " COUNTERS ", " DIES("?d", "?e") ", outcome=IFNULL(?f, outcome) " \
+                                                              "WHERE seq=?1"
+#define NOTE_KEEP                                        \
+    "INSERT IGNORE INTO jobqueue_keep(keep_until, seq) " \
+    "SELECT keep_until, seq FROM jobqueue_job WHERE seq=?1 AND keep_until IS NOT NULL"
+enum { ARGS = 15 };
 
 /* ---- history --------------------------------------------------------------------------------- */
 
@@ -122,8 +132,8 @@ static int settle_simple(mysql_store *store, jobq_exchange *x, int op, const cha
 /* ---- one by one ------------------------------------------------------------------------------ */
 
 typedef struct {
-    int64_t seq, place, nonce; /* nonce 0: settled */
-    jobq_slice history;
+    int64_t seq, place, nonce;      /* nonce 0: settled */
+    jobq_slice history, queue, key; /* queue, key: where somebody waits for the key */
 } handout;
 
 typedef struct {
@@ -157,7 +167,9 @@ static int read_handouts(mysql_statement *rows, handouts *h)
         row->seq = jobq__mysql_number(rows, 0);
         row->place = jobq__mysql_number(rows, 1);
         row->nonce = jobq__mysql_number(rows, 2);
-        if (!jobq__mysql_copy(rows, 3, &h->texts, &row->history))
+        if (!jobq__mysql_copy(rows, 3, &h->texts, &row->history) ||
+            !jobq__mysql_copy(rows, 4, &h->texts, &row->queue) ||
+            !jobq__mysql_copy(rows, 5, &h->texts, &row->key))
             return jobq__error_nomem();
     }
     return 0;
@@ -206,53 +218,93 @@ static void fill_args(const jobq_settlement *s, const jobq__buf *history, mysql_
         number_arg(c->parked_since_ms),
         number_arg(s->op == JOBQ_OP_DEAD ? s->reason
                    : s->delay_ms > 0     ? s->delay_ms
-                                         : 0)};
+                                         : 0),
+        number_arg(s->keep_ms),
+        bytes_arg(s->outcome)};
 
     memcpy(args, filled, sizeof(filled));
 }
 
+static void fill_keep(const jobq_settlement *s, mysql_arg args[ARGS])
+{
+    args[5] = number_arg(s->keep_ms);
+    args[6] = number_arg(s->outcome.p != NULL);
+    args[7] = bytes_arg(s->outcome);
+    args[8] = number_arg(s->keep_bare);
+}
+
 static int apply(mysql_store *store, const jobq_settlement *s, const jobq__buf *history)
 {
-    static const char *const statements[] = {[JOBQ_OP_DONE] = KEEP,
-                                             [JOBQ_OP_BACK] = PUT_BACK,
-                                             [JOBQ_OP_GIVE_BACK] = GIVE_BACK,
-                                             [JOBQ_OP_DEAD] = BURY};
+    static const char *const statements[] = {
+        [JOBQ_OP_DONE] = KEEP, [JOBQ_OP_BACK] = PUT_BACK,     [JOBQ_OP_GIVE_BACK] = GIVE_BACK,
+        [JOBQ_OP_DEAD] = BURY, [JOBQ_OP_FREE_KEY] = FREE_KEY, [JOBQ_OP_PROGRESS] = PROGRESS,
+    };
     mysql_arg args[ARGS];
     const char *sql = statements[s->op];
     int64_t rc;
 
     fill_args(s, history, args);
     if (s->op == JOBQ_OP_DONE)
-        args[5] = number_arg(s->keep_ms);
+        fill_keep(s, args);
     if (s->op == JOBQ_OP_DONE && s->keep_ms <= 0)
         sql = DROP;
+    if (s->op == JOBQ_OP_PROGRESS)
+        args[1] = bytes_arg(s->outcome);
     rc = jobq__mysql_run(store, sql, args);
+    if (rc >= 0 && s->op == JOBQ_OP_DEAD && s->keep_ms > 0)
+        rc = jobq__mysql_note_keep(store, args[0].number);
     return rc < 0 ? (int)rc : 0;
 }
 
-static int settle_one(mysql_store *store, jobq_settlement *s, const handouts *h, int64_t worker)
+int jobq__mysql_note_keep(mysql_store *store, int64_t seq)
 {
+    const mysql_arg arg = number_arg(seq);
+    int64_t rc = jobq__mysql_run(store, NOTE_KEEP, &arg);
+
+    return rc < 0 ? (int)rc : 0;
+}
+
+static bool is_current(const handout *row, const jobq_settlement *s, int64_t worker)
+{
+    return row && row->place == worker && row->nonce != 0 &&
+           row->nonce == (int64_t)s->token.word[2];
+}
+
+static int settle_one(mysql_store *store, jobq_settlement *s, const handouts *h, int64_t worker,
+                      int64_t *due)
+{
+    const bool frees = s->op == JOBQ_OP_DONE || s->op == JOBQ_OP_DEAD || s->op == JOBQ_OP_FREE_KEY;
     handout *row = find(h, (int64_t)s->token.word[0]);
     jobq__buf history = {0};
     int rc = 0;
 
     s->result = JOBQ_ELEASE;
-    if (!row || row->place != worker || row->nonce == 0 || row->nonce != (int64_t)s->token.word[2])
+    if (!is_current(row, s, worker))
         return 0;
+    if ((int64_t)s->outcome.n > jobq__mysql_row_limit(store))
+        return jobq__error_set_driver(JOBQ_EINVAL, 0, "mysql", 0,
+                                      "mysql: the outcome has %zu bytes, the server takes %lld",
+                                      s->outcome.n, (long long)jobq__mysql_row_limit(store));
     if (s->history.p && !jobq__mysql_add_history(row->history, s->history, &history))
         rc = jobq__error_nomem();
     rc = rc ? rc : apply(store, s, &history);
+    if (rc == 0 && frees && row->key.p)
+        rc = jobq__mysql_pass_key(store, row->queue, row->key, due);
     rc = rc ? rc : jobq__mysql_push_follow(store, s->follow);
     jobq__buf_free(&history);
-    row->nonce = 0;
+    if (frees)
+        row->key.p = NULL;
+    if (s->op != JOBQ_OP_FREE_KEY && s->op != JOBQ_OP_PROGRESS)
+        row->nonce = 0;
     s->result = 0;
     return rc;
 }
 
 /* All, or those that are not simple. One refused beside simple ones may stand for a hand-out that
  * is settled twice: the first shall win, so all are done in order then. */
-static int settle_carefully(mysql_store *store, jobq_exchange *x, int64_t worker, bool all)
+static int settle_carefully(mysql_store *store, jobq_exchange *x, mysql_state *state, bool all)
 {
+    const int64_t worker = state->worker ? state->worker : -1;
     handouts h = {0};
     bool refused = false, others = false;
     int rc = check(store, x, all, &h);
@@ -264,7 +316,7 @@ static int settle_carefully(mysql_store *store, jobq_exchange *x, int64_t worker
             others = true;
             continue;
         }
-        rc = settle_one(store, s, &h, worker);
+        rc = settle_one(store, s, &h, worker, &state->next_due);
         refused |= s->result != 0;
     }
     jobq__free(h.rows);
@@ -272,8 +324,9 @@ static int settle_carefully(mysql_store *store, jobq_exchange *x, int64_t worker
     return rc == 0 && refused && others ? MYSQL_MISMATCH : rc;
 }
 
-int jobq__mysql_settle(mysql_store *store, jobq_exchange *x, int64_t worker, bool careful)
+int jobq__mysql_settle(mysql_store *store, jobq_exchange *x, mysql_state *state, bool careful)
 {
+    const int64_t worker = state->worker ? state->worker : -1;
     int rc = 0;
 
     if (x->settle_count == 0)
@@ -282,5 +335,5 @@ int jobq__mysql_settle(mysql_store *store, jobq_exchange *x, int64_t worker, boo
         rc = settle_simple(store, x, JOBQ_OP_DONE, DROP_OURS, worker);
     if (!careful && rc == 0)
         rc = settle_simple(store, x, JOBQ_OP_GIVE_BACK, GIVE_BACK_OURS, worker);
-    return rc ? rc : settle_carefully(store, x, worker, careful);
+    return rc ? rc : settle_carefully(store, x, state, careful);
 }

@@ -23,13 +23,13 @@ void jobq__mysql_read_state_row(const mysql_statement *rows, bool looked, mysql_
     out->alive = jobq__mysql_number(rows, 2);
     out->any_taken = jobq__mysql_number(rows, 3);
     out->next_due = 0;
-    for (unsigned int i = 4; i < 6; i++)
+    for (unsigned int i = 4; i < 7; i++)
         if (!jobq__mysql_is_null(rows, i))
             earlier(&out->next_due, jobq__mysql_number(rows, i));
-    out->next_lapse = jobq__mysql_number(rows, 6);
-    out->control = jobq__mysql_number(rows, 7);
+    out->next_lapse = jobq__mysql_number(rows, 7);
+    out->control = jobq__mysql_number(rows, 8);
     out->looked = looked;
-    out->any_ready = looked && jobq__mysql_number(rows, 8);
+    out->any_ready = looked && jobq__mysql_number(rows, 9);
 }
 
 /* The names as arguments; free it. */

@@ -13,6 +13,7 @@
 #define BY_LINE "FROM jobqueue_job FORCE INDEX (jobqueue_job_line) "
 #define FIRST_DELAYED "(SELECT MIN(due) " BY_DUE "WHERE due>=0 AND due<" DUE_DONE ")"
 #define FIRST_DONE "(SELECT MIN(due)-" DUE_DONE " " BY_DUE "WHERE due>=" DUE_DONE ")"
+#define FIRST_DEAD "(SELECT MIN(keep_until) FROM jobqueue_keep)"
 /* Of a live worker it does not matter whether it holds anything. */
 #define FIRST_LAPSE                                       \
     "(SELECT MIN(" LAPSE_OF_W ") FROM jobqueue_worker w " \
@@ -24,7 +25,7 @@
 #define ANY_TAKEN "EXISTS(SELECT 1 " BY_LINE "WHERE place=1)"
 #define STATE                                                                                 \
     "SELECT " NOW_MS ", IFNULL(v.worker, 0), IFNULL(v.alive_until>" NOW_MS ", 0), " ANY_TAKEN \
-    ", " FIRST_DELAYED ", " FIRST_DONE ", " FIRST_LAPSE ", " CONTROL
+    ", " FIRST_DELAYED ", " FIRST_DONE ", " FIRST_DEAD ", " FIRST_LAPSE ", " CONTROL
 #define RECORD " FROM (SELECT 1 AS one) o LEFT JOIN jobqueue_worker v ON v.id=?2"
 
 /* The columns of STATE, and ANY_READY if it was asked for. */

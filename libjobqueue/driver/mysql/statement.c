@@ -145,6 +145,20 @@ void jobq__mysql_forget_statements(mysql_store *store)
     }
 }
 
+/* With a connection that is given up it goes when that has gone. */
+void jobq__mysql_close_statement(mysql_store *store, MYSQL_STMT *stmt)
+{
+    mysql_statement *kept = store->suspect && stmt ? jobq__zalloc(sizeof(*kept)) : NULL;
+
+    if (kept) {
+        kept->stmt = stmt;
+        kept->next = store->statements;
+        store->statements = kept;
+    } else if (stmt) {
+        mysql_stmt_close(stmt);
+    }
+}
+
 static bool is_number(const MYSQL_FIELD *field)
 {
     switch (field->type) {

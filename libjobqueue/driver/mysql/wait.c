@@ -21,14 +21,22 @@ typedef struct {
     int answer;        /* JOBQ_WAIT_JOBS, JOBQ_WAIT_CONTROL, 0 = nothing */
 } look;
 
+#define HAS_NOT_ENDED "SELECT 1 FROM jobqueue_job WHERE id=?1 AND place NOT IN (3, 4)"
+
 static int look_once(mysql_store *store, void *payload)
 {
     look *l = payload;
-    int64_t control = 0;
+    const mysql_arg id = bytes_arg(l->w->job);
+    int64_t control = 0, ignored;
+    bool goes_on = true;
     int rc = jobq__mysql_look(store, l->w->queues, l->w->queue_count, &l->due_in_ms, &control);
 
+    if (rc == 0 && l->w->job.p)
+        rc = jobq__mysql_ask(store, HAS_NOT_ENDED, &id, &goes_on, &ignored);
+    if (l->w->queue_count == 0)
+        l->due_in_ms = -1; /* others' jobs are of no interest */
     l->answer = JOBQ_WAIT_TIMEOUT;
-    if (rc > 0 || l->due_in_ms == 0)
+    if (rc > 0 || l->due_in_ms == 0 || !goes_on)
         l->answer = JOBQ_WAIT_JOBS;
     else if (l->w->control && control != *l->w->control)
         l->answer = JOBQ_WAIT_CONTROL;
@@ -72,7 +80,7 @@ static bool is_known_empty(const mysql_store *store, const jobq_wait *w)
 {
     const int64_t age_us = jobq__clock_mono_us() - store->found_empty.at_us;
 
-    return store->found_empty.at_us != 0 && age_us <= JUST_NOW_US &&
+    return !w->job.p && store->found_empty.at_us != 0 && age_us <= JUST_NOW_US &&
            store->found_empty.queues == sum_of(w->queues, w->queue_count) &&
            (!w->control || *w->control == store->found_empty.control);
 }
@@ -136,7 +144,8 @@ int jobq__mysql_wait(void *handle, const jobq_wait *w)
     mysql_store *store = handle;
     int64_t limit_ms = w->timeout_ms < 0 || w->timeout_ms > FAR_MS ? FAR_MS : w->timeout_ms;
     int64_t end_us = jobq__clock_mono_us() + limit_ms * 1000;
-    bool fruitless = store->fruitless, known = !fruitless && is_known_empty(store, w);
+    bool fruitless = store->fruitless && w->queue_count > 0,
+         known = !fruitless && is_known_empty(store, w);
 
     for (bool pause = fruitless || known;; pause = known = false) {
         look l = {.w = w, .due_in_ms = known ? store->found_empty.due_in_ms : -1};

@@ -16,17 +16,18 @@
     "UNION ALL SELECT min(j.available_at) FROM @.worker w "                                  \
     "JOIN @.held h ON h.worker = w.key AND h.queue = $1 JOIN @.job j ON j.seq = h.seq "      \
     "WHERE w.alive_until <= t.now_ms) o)"
-#define COUNTS                                                                       \
-    "SELECT t.now_ms, "                                                              \
-    "(SELECT count(*) FROM @.ready y WHERE y.queue = $1) + "                         \
-    "(SELECT count(*) FROM @.taken y WHERE y.queue = $1) + "                         \
-    "(SELECT count(*) FROM @.delayed y WHERE y.queue = $1 AND y.due <= t.now_ms) + " \
-    "(SELECT count(*) FROM @.held h JOIN @.worker w ON w.key = h.worker "            \
-    "WHERE h.queue = $1 AND w.alive_until <= t.now_ms), "                            \
-    "(SELECT count(*) FROM @.delayed y WHERE y.queue = $1 AND y.due > t.now_ms), "   \
-    "(SELECT count(*) FROM @.held h JOIN @.worker w ON w.key = h.worker "            \
-    "WHERE h.queue = $1 AND w.alive_until > t.now_ms), "                             \
-    "(SELECT count(*) FROM @.job j WHERE j.state = 4 AND j.queue = $1), " OLDEST " " \
+#define COUNTS                                                                        \
+    "SELECT t.now_ms, "                                                               \
+    "(SELECT count(*) FROM @.ready y WHERE y.queue = $1) + "                          \
+    "(SELECT count(*) FROM @.taken y WHERE y.queue = $1) + "                          \
+    "(SELECT count(*) FROM @.delayed y WHERE y.queue = $1 AND y.due <= t.now_ms) + "  \
+    "(SELECT count(*) FROM @.held h JOIN @.worker w ON w.key = h.worker "             \
+    "WHERE h.queue = $1 AND w.alive_until <= t.now_ms), "                             \
+    "(SELECT count(*) FROM @.delayed y WHERE y.queue = $1 AND y.due > t.now_ms), "    \
+    "(SELECT count(*) FROM @.held h JOIN @.worker w ON w.key = h.worker "             \
+    "WHERE h.queue = $1 AND w.alive_until > t.now_ms), "                              \
+    "(SELECT count(*) FROM @.job j WHERE j.state = 4 AND j.queue = $1), " OLDEST ", " \
+    "(SELECT c.value FROM @.capacity c WHERE c.queue = $1) "                          \
     "FROM (SELECT @.now_ms() AS now_ms OFFSET 0) t"
 #define QUEUES "SELECT DISTINCT q.name FROM @.queue q ORDER BY q.name"
 #define MEND "SELECT result FROM @.mend($1, $2, $3)"
@@ -49,7 +50,8 @@ static int counts(pgsql_store *store, jobq_slice queue, jobq_counts *counts_out)
                                 .delayed = jobq__pgsql_get(res, 0, 2),
                                 .reserved = jobq__pgsql_get(res, 0, 3),
                                 .dead = jobq__pgsql_get(res, 0, 4),
-                                .oldest_ready_at_ms = jobq__pgsql_get(res, 0, 5)};
+                                .oldest_ready_at_ms = jobq__pgsql_get(res, 0, 5),
+                                .capacity = jobq__pgsql_get(res, 0, 6)};
     PQclear(res);
     return 0;
 }
@@ -111,7 +113,7 @@ int jobq__pgsql_now(void *handle, int64_t *now_ms_out)
 
 static int mend(pgsql_store *store, jobq_mending *m)
 {
-    static const int answers[] = {0, JOBQ_ENOTFOUND, JOBQ_EEXISTS};
+    static const int answers[] = {0, JOBQ_ENOTFOUND, JOBQ_EEXISTS, JOBQ_ELIMIT};
     pgsql_params p = {0};
     PGresult *res;
     int rc;
@@ -126,7 +128,7 @@ static int mend(pgsql_store *store, jobq_mending *m)
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < m->count && i < (size_t)PQntuples(res); i++)
-        m->results[i] = answers[jobq__pgsql_get(res, (int)i, 0) % 3];
+        m->results[i] = answers[jobq__pgsql_get(res, (int)i, 0) % 4];
     PQclear(res);
     return 0;
 }

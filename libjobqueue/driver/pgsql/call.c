@@ -95,6 +95,14 @@ static int next_result(pgsql_store *store, PGresult **res_out)
     return 0;
 }
 
+/* The server waits for data or sends some: nothing that we can answer. */
+static bool is_copy(const PGresult *res)
+{
+    ExecStatusType status = PQresultStatus(res);
+
+    return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}
+
 static bool is_good(const PGresult *res)
 {
     ExecStatusType status = PQresultStatus(res);
@@ -115,6 +123,10 @@ static int collect(pgsql_store *store, PGresult **res_out)
         }
         PQclear(kept);
         kept = res;
+        if (is_copy(res)) {
+            store->suspect = true;
+            break;
+        }
     }
     if (rc == 0 && PQstatus(store->conn) == CONNECTION_BAD && (!kept || is_good(kept)))
         rc = JOBQ_EIO;
@@ -221,7 +233,10 @@ static int call_once(pgsql_store *store, pgsql_statement which, const pgsql_para
         *res_out = res;
         return 0;
     }
-    rc = !last && jobq__pgsql_is_transient(res) ? AGAIN : jobq__pgsql_refused(store, res, false);
+    last |= store->begun; /* what came before in the transaction is gone, too */
+    rc = !last && jobq__pgsql_is_transient(res)
+             ? AGAIN
+             : jobq__pgsql_refused(store, res, write && store->sent);
     PQclear(res);
     return rc;
 }
@@ -246,7 +261,7 @@ int jobq__pgsql_run(pgsql_store *store, pgsql_statement which, const char *sql,
     for (int i = 0; rc == AGAIN && i < ATTEMPTS; i++) {
         if (i)
             nap(i);
-        rc = call_once(store, which, p, write,
+        rc = call_once(store, which, p, write && !store->begun,
                        i == ATTEMPTS - 1 || jobq__clock_mono_us() >= store->deadline_us, res_out);
     }
     jobq__buf_free(&p->bytes);
@@ -258,4 +273,64 @@ int jobq__pgsql_command(pgsql_store *store, const char *sql)
     if (!PQsendQuery(store->conn, sql))
         return jobq__pgsql_broken(store, false);
     return expect_good(store);
+}
+
+/* ---- transactions of several statements ------------------------------------------------------ */
+
+#define BEGIN_FOREIGN "BEGIN; SET LOCAL search_path TO DEFAULT"
+/* Whatever the caller's statement has set: ours look names up where nobody puts objects of his own.
+ * */
+#define COMMIT_FOREIGN "COMMIT; SET search_path = pg_catalog, pg_temp"
+
+int jobq__pgsql_begin(pgsql_store *store)
+{
+    int rc = jobq__pgsql_command(store, BEGIN_FOREIGN);
+
+    store->begun = rc == 0;
+    store->suspect |= rc < 0; /* it may have got half way */
+    return rc;
+}
+
+static int commit(pgsql_store *store)
+{
+    PGresult *res = NULL;
+    int rc;
+
+    store->sent = false;
+    if (!PQsendQuery(store->conn, store->pooled ? "COMMIT" : COMMIT_FOREIGN))
+        return jobq__pgsql_broken(store, false);
+    rc = collect(store, &res);
+    if (rc < 0)
+        return judge_loss(store, rc, true);
+    if (!is_good(res))
+        rc = jobq__pgsql_refused_foreign(store, res, "transaction", store->sent);
+    PQclear(res);
+    return rc;
+}
+
+int jobq__pgsql_finish(pgsql_store *store, int rc)
+{
+    struct jobq_error saved;
+
+    store->begun = false;
+    if (rc == 0)
+        return commit(store);
+    jobq__error_save(&saved);
+    if (!store->suspect)
+        store->suspect = jobq__pgsql_command(store, "ROLLBACK") < 0;
+    jobq__error_restore(&saved);
+    return rc;
+}
+
+int jobq__pgsql_ask(pgsql_store *store, const char *sql, const pgsql_foreign *params,
+                    PGresult **res_out)
+{
+    int rc;
+
+    store->sent = false;
+    if (!PQsendQueryParams(store->conn, sql, params->n, params->types, params->values,
+                           params->lengths, params->formats, 0))
+        return jobq__pgsql_broken(store, false);
+    rc = collect(store, res_out);
+    return rc < 0 ? judge_loss(store, rc, false) : 0;
 }

@@ -238,7 +238,8 @@ const jobq_driver jobq__pgsql_driver = {
     .name = "postgresql",
     .schemes = "postgresql postgres",
     .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
-                JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_DUE_ORDER,
+                JOBQ_FEATURE_UNIQUE | JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_DUE_ORDER |
+                JOBQ_FEATURE_EFFECT | JOBQ_FEATURE_REQUEST,
     .max_batch = MAX_BATCH,
     .max_body = MAX_BODY,
     .options = "schema ca cert key verify listen connect_timeout",
@@ -257,6 +258,13 @@ const jobq_driver jobq__pgsql_driver = {
     .wait = jobq__pgsql_wait,
     .maintain = jobq__pgsql_maintain,
     .find = jobq__pgsql_find,
+    .audit = jobq__pgsql_audit,
+    .examine = jobq__pgsql_examine,
+    .capacity = jobq__pgsql_capacity,
+    .book = jobq__pgsql_book,
+    .minutes = jobq__pgsql_minutes,
+    .effect = jobq__pgsql_effect,
+    .request = jobq__pgsql_request,
     .list = jobq__pgsql_list,
     .counts = jobq__pgsql_counts,
     .queues = jobq__pgsql_queues,

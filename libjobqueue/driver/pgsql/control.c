@@ -7,7 +7,7 @@
 #include "util/error.h"
 
 #define CONTROL "SELECT now_ms, control, generation, queues, untils FROM @.steer($1, $2, $3)"
-#define CANCEL "SELECT @.cancel($1, $2, $3, $4, $5, $6)"
+#define CANCEL "SELECT @.cancel($1, $2, $3, $4, $5, $6, $7)"
 #define CLEAR "SELECT @.clear($1, $2)"
 
 /* ---- pauses and the generation --------------------------------------------------------------- */
@@ -77,6 +77,7 @@ static int cancel(pgsql_store *store, jobq_cancelling *c)
     jobq__pgsql_int(&p, c->reason);
     jobq__pgsql_bytes(&p, c->history);
     jobq__pgsql_put_follow(&p, c->follow);
+    jobq__pgsql_int(&p, c->keep_ms);
     rc = jobq__pgsql_run(store, ST_CANCEL, CANCEL, &p, true, &res);
     if (rc < 0)
         return rc;

@@ -9,12 +9,13 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-#define EXCHANGE     \
-    "SELECT * FROM " \
-    "@.exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
+#define EXCHANGE                                                                              \
+    "SELECT * FROM "                                                                          \
+    "@.exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, " \
+    "$18)"
 
 enum { IDLE_LINGER_US = 1000000 };
-enum { FLAG_TRACED = 1, FLAG_TAKEN = 2, FLAG_CANCEL_SHIFT = 2 };
+enum { FLAG_TAKEN = 1, FLAG_CANCEL_SHIFT = 1 };
 /* Columns of a job's row. */
 enum {
     C_META,
@@ -107,7 +108,7 @@ static void read_numbers(const PGresult *res, int row, int64_t nonce, jobq_recor
     r->state = PG_RESERVED;
     r->token.word[0] = (uint64_t)jobq__pgsql_get(res, row, C_SEQ);
     r->token.word[1] = (uint64_t)r->fence;
-    r->token.word[2] = (uint64_t)nonce << 1 | (uint64_t)(flags & FLAG_TRACED);
+    r->token.word[2] = (uint64_t)nonce;
 }
 
 /* The jobs of one queue: rows from `row` on. They say where the next reservation begins. */
@@ -228,6 +229,7 @@ static int exchange(pgsql_store *store, jobq_exchange *x)
     jobq__pgsql_int(&p, jobq__pgsql_due_floor(store));
     put_idle(store, &p, &gone);
     jobq__pgsql_put_follows(&p, x->settle, x->settle_count);
+    jobq__pgsql_put_outcomes(&p, x->settle, x->settle_count);
     rc = jobq__pgsql_run(store, ST_EXCHANGE, EXCHANGE, &p, x->settle_count > 0, &res);
     if (rc < 0)
         return rc;

@@ -79,12 +79,38 @@ int jobq__pgsql_refused(pgsql_store *store, const PGresult *res, bool unsure)
     size_t i;
 
     if (!state) /* libpq's own words: the connection ended */
-        return jobq__pgsql_broken(store, unsure || store->sent);
+        return jobq__pgsql_broken(store, unsure);
     i = find_verdict(state);
     store->suspect |= verdicts[i].drop || PQstatus(store->conn) == CONNECTION_BAD;
     return jobq__error_set_driver(verdicts[i].code, verdicts[i].flags, "postgresql",
                                   native_of(state), "postgresql: %s (%s)", text ? text : "refused",
                                   state);
+}
+
+/* Classes of states that say nothing of the statement itself. */
+static bool is_trouble(const char *state)
+{
+    static const char *const classes[] = {"08", "40", "53", "55P03", "57", "25006", "58", "XX"};
+
+    if (strcmp(state, "08P01") == 0) /* another number of values than it has places */
+        return false;
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+        if (strncmp(state, classes[i], strlen(classes[i])) == 0)
+            return true;
+    return false;
+}
+
+int jobq__pgsql_refused_foreign(pgsql_store *store, const PGresult *res, const char *what,
+                                bool unsure)
+{
+    const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (!state || is_trouble(state))
+        return jobq__pgsql_refused(store, res, unsure);
+    return jobq__error_set_driver(JOBQ_EINVAL, 0, "postgresql", native_of(state),
+                                  "postgresql: the %s is refused: %s (%s)", what,
+                                  text ? text : "refused", state);
 }
 
 int jobq__pgsql_broken(pgsql_store *store, bool unsure)

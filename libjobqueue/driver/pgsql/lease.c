@@ -12,12 +12,12 @@
 #define RENEW \
     "SELECT now_ms, held, was_taken, control FROM @.renew($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 #define LEAVE "SELECT @.leave($1, $2)"
-#define HELD                                                                              \
-    "SELECT j.id, h.queue, h.seq, coalesce(j.fence, 0) + 1, h.nonce, j.traced, j.cancel " \
-    "FROM @.worker w "                                                                    \
-    "JOIN @.held h ON h.worker = w.key "                                                  \
-    "JOIN @.job j ON j.seq = h.seq "                                                      \
-    "WHERE w.id = $1 "                                                                    \
+#define HELD                                                                    \
+    "SELECT j.id, h.queue, h.seq, coalesce(j.fence, 0) + 1, h.nonce, j.cancel " \
+    "FROM @.worker w "                                                          \
+    "JOIN @.held h ON h.worker = w.key "                                        \
+    "JOIN @.job j ON j.seq = h.seq "                                            \
+    "WHERE w.id = $1 "                                                          \
     "ORDER BY h.seq"
 #define WORKERS                                                                  \
     "SELECT w.id, w.host, w.queues, w.names, w.pid, w.processes, w.started_at, " \
@@ -31,8 +31,7 @@ static void put_running(pgsql_params *p, const jobq_renewal *r, int word)
 {
     jobq__pgsql_array(p, PG_INT8, r->running_count);
     for (size_t i = 0; i < r->running_count; i++)
-        jobq__pgsql_put_int8(p,
-                             (int64_t)(word ? r->running[i].word[2] >> 1 : r->running[i].word[0]));
+        jobq__pgsql_put_int8(p, (int64_t)(word ? r->running[i].word[2] : r->running[i].word[0]));
     jobq__pgsql_end(p);
 }
 
@@ -107,11 +106,10 @@ static int read_held(const PGresult *res, jobq_batch *out)
             return jobq__error_nomem();
         r->fence = jobq__pgsql_get(res, row, 3);
         r->state = PG_RESERVED;
-        r->cancel = (uint8_t)jobq__pgsql_get(res, row, 6);
+        r->cancel = (uint8_t)jobq__pgsql_get(res, row, 5);
         r->token.word[0] = (uint64_t)jobq__pgsql_get(res, row, 2);
         r->token.word[1] = (uint64_t)r->fence;
-        r->token.word[2] =
-            (uint64_t)jobq__pgsql_get(res, row, 4) << 1 | (uint64_t)jobq__pgsql_get(res, row, 5);
+        r->token.word[2] = (uint64_t)jobq__pgsql_get(res, row, 4);
     }
     return 0;
 }

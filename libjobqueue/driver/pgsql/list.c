@@ -21,18 +21,21 @@
     "CASE WHEN " few " THEN NULL ELSE j.header END, "                                         \
     "CASE WHEN " few " THEN NULL ELSE j.body END, "                                           \
     "CASE WHEN " few " THEN NULL ELSE x.error END, "                                          \
-    "CASE WHEN " few " THEN NULL ELSE x.history END"
+    "CASE WHEN " few " THEN NULL ELSE x.history END, "                                        \
+    "CASE WHEN " few " THEN NULL ELSE x.outcome END, j.keep_until"
 #define TIME "(SELECT @.now_ms() AS now_ms OFFSET 0) t "
 /* Who holds it is asked worker by worker, by the key of `held`. */
 #define JOINED                                                              \
     "LEFT JOIN @.trace x ON x.seq = j.seq AND j.traced "                    \
-    "LEFT JOIN @.delayed d ON d.due = j.available_at AND d.seq = j.seq "    \
+    "LEFT JOIN @.delayed d ON d.seq = j.seq AND d.due = j.available_at + "  \
+    "CASE WHEN j.follows > 0 THEN " PG_FAR_TEXT " ELSE 0 END "              \
     "LEFT JOIN LATERAL (SELECT w.key, w.id, w.alive_until FROM @.worker w " \
     "JOIN @.held y ON y.worker = w.key AND y.seq = j.seq "                  \
     "LIMIT 1) h ON j.state = 0 "
-#define FIND                     \
-    "SELECT " SHOWN("false") " " \
-                             "FROM " TIME "CROSS JOIN @.job j " JOINED "WHERE j.id = $1"
+#define FIND                                                           \
+    "SELECT " SHOWN("false") " "                                       \
+                             "FROM " TIME "CROSS JOIN @.job j " JOINED \
+                             "WHERE j.id = $1 AND ($2 IS NULL OR j.queue = $2)"
 /* A page: l gives the places p0, p1, p2 behind the cursor ($3, $4, $5) and the job s; one more
  * than the limit. The parameters of all lists: $1 queue, $2 limit, $6 few columns. */
 #define PAGE(places)                                          \
@@ -72,10 +75,11 @@
     "WHERE y.queue = $1 AND w.alive_until > (SELECT now_ms FROM t) "    \
     "AND $3 + $4 IS NOT NULL AND y.seq > $5 "                           \
     "ORDER BY y.seq LIMIT $2"
-#define DONE_PLACES                                                              \
-    "SELECT 0::bigint AS p0, 0::bigint AS p1, y.seq AS p2, y.seq AS s "          \
-    "FROM @.job y "                                                              \
-    "WHERE y.state = 3 AND y.queue = $1 AND $3 + $4 IS NOT NULL AND y.seq > $5 " \
+#define DONE_PLACES                                                                            \
+    "SELECT 0::bigint AS p0, 0::bigint AS p1, y.seq AS p2, y.seq AS s "                        \
+    "FROM @.job y "                                                                            \
+    "WHERE y.state = 3 AND y.keep_until IS NOT NULL AND y.queue = $1 AND $3 + $4 IS NOT NULL " \
+    "AND y.seq > $5 "                                                                          \
     "ORDER BY y.seq LIMIT $2"
 #define DEAD_PLACES                                                       \
     "SELECT 0::bigint AS p0, -y.died_at AS p1, -y.seq AS p2, y.seq AS s " \
@@ -111,6 +115,8 @@ enum {
     S_BODY,
     S_ERROR,
     S_HISTORY,
+    S_OUTCOME,
+    S_KEEP_UNTIL,
     S_PLACE
 };
 
@@ -135,6 +141,7 @@ static void read_numbers(const PGresult *res, int row, jobq_record *r)
     r->reason = (uint8_t)jobq__pgsql_get(res, row, S_REASON);
     r->taken_back = jobq__pgsql_get(res, row, S_TAKEN);
     r->cancel = (uint8_t)jobq__pgsql_get(res, row, S_CANCEL);
+    r->keep_until_ms = jobq__pgsql_get(res, row, S_KEEP_UNTIL);
 }
 
 /* The state people see; sets who holds it. False: no memory. */
@@ -185,19 +192,21 @@ static int read_shown(const PGresult *res, int row, jobq_batch *out)
         !jobq__pgsql_copy(res, row, S_UNIQUE, out, &r->unique) ||
         !jobq__pgsql_copy(res, row, S_HEADER, out, &r->header) ||
         !jobq__pgsql_copy(res, row, S_BODY, out, &r->body) ||
-        !jobq__pgsql_copy(res, row, S_ERROR, out, &r->error) || !read_state(res, row, out, r))
+        !jobq__pgsql_copy(res, row, S_ERROR, out, &r->error) ||
+        !jobq__pgsql_copy(res, row, S_OUTCOME, out, &r->outcome) || !read_state(res, row, out, r))
         return jobq__error_nomem();
     read_numbers(res, row, r);
     return read_history(res, row, out, r);
 }
 
-static int find(pgsql_store *store, jobq_slice id, jobq_batch *out)
+static int find(pgsql_store *store, jobq_slice queue, jobq_slice id, jobq_batch *out)
 {
     pgsql_params p = {0};
     PGresult *res;
     int rc;
 
     jobq__pgsql_text(&p, id);
+    jobq__pgsql_text(&p, queue);
     rc = jobq__pgsql_run(store, ST_FIND, FIND, &p, false, &res);
     if (rc < 0)
         return rc;
@@ -209,12 +218,12 @@ static int find(pgsql_store *store, jobq_slice id, jobq_batch *out)
     return rc;
 }
 
-int jobq__pgsql_find(void *handle, jobq_slice id, jobq_batch *out)
+int jobq__pgsql_find(void *handle, jobq_slice queue, jobq_slice id, jobq_batch *out)
 {
     pgsql_store *store = handle;
     int rc = jobq__pgsql_enter(store, false);
 
-    return rc < 0 ? rc : jobq__pgsql_leave(store, find(store, id, out));
+    return rc < 0 ? rc : jobq__pgsql_leave(store, find(store, queue, id, out));
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

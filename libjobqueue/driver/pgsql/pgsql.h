@@ -7,12 +7,11 @@
  *     job       what it is: one row per job, state live, done or dead
  *     ready     stands in line: (queue, rank, available_at, seq)
  *     taken     the same for jobs taken back from expired workers
- *     delayed   waits for its time: (due, seq)
+ *     delayed   waits for its time: (due, seq); behind FAR: follows the holder of its unique key
  *     held      is with a worker: (worker, seq), nonce of the hand-out
  *
  * A live job stands in exactly one of the four; every change of place is one transaction.
- * A hand-out's token: word[0] = seq, word[1] = fence,
- * word[2] = nonce << 1 | "has error or history".
+ * A hand-out's token: word[0] = seq, word[1] = fence, word[2] = nonce.
  */
 #ifndef JOBQ_DRIVER_PGSQL_H
 #define JOBQ_DRIVER_PGSQL_H
@@ -24,6 +23,7 @@
 enum { PG_READY = 0, PG_DELAYED = 1, PG_RESERVED = 2, PG_DONE = 3, PG_DEAD = 4 };
 enum { PG_RANKS = 10, PG_QUEUES_CACHED = 64, PG_QUEUE_MAX = 129 };
 enum { PG_SCHEMA_MAX = 63 };
+#define PG_FAR_TEXT "1152921504606846976" /* 2^60: behind every time */
 
 /* Types of parameters, by their fixed object ids. */
 enum {
@@ -33,6 +33,7 @@ enum {
     PG_INT2 = 21,
     PG_INT4 = 23,
     PG_TEXT = 25,
+    PG_FLOAT8 = 701,
     PG_BYTEA_ARRAY = 1001,
     PG_INT2_ARRAY = 1005,
     PG_INT4_ARRAY = 1007,
@@ -70,6 +71,20 @@ typedef enum {
     ST_CONTROL,
     ST_CANCEL,
     ST_CLEAR,
+    ST_CAPACITY,
+    ST_SHOW_CAPACITY,
+    ST_BOOK,
+    ST_MINUTES,
+    ST_HOLDS,
+    ST_ID_EXISTS,
+    ST_ENDED,
+    ST_AUDIT,
+    ST_AUDIT_READY,
+    ST_AUDIT_TAKEN,
+    ST_AUDIT_DELAYED,
+    ST_AUDIT_HELD,
+    ST_EXAMINE,
+    ST_EXAMINE_OBJECTS,
     ST_COUNT
 } pgsql_statement;
 
@@ -78,6 +93,7 @@ typedef struct {
     size_t n;
     char name[PG_QUEUE_MAX];
     bool noted;       /* its name stands in the store */
+    int limited;      /* it had a capacity: so many pushes until we look whether it still has */
     bool known;       /* the floors hold */
     int64_t rewinds;  /* of the queue, when they were taken */
     int64_t start_us; /* monotonic: when the line was last read from its start ... */
@@ -97,6 +113,7 @@ typedef struct pgsql_store {
     bool suspect;                   /* drop the connection when the call ends */
     bool pooled;                    /* not ours alone: no state of the session */
     bool sent;                      /* the call under way: everything reached the socket */
+    bool begun;                     /* in a transaction of several statements */
     bool listening;                 /* this connection has said LISTEN */
     int64_t deadline_us;            /* of the call under way, monotonic */
     char *texts[ST_COUNT];
@@ -194,6 +211,21 @@ char *jobq__pgsql_expand(const pgsql_store *store, const char *sql);
 /* The socket, until readable (or writable too) or the deadline. */
 int jobq__pgsql_poll(pgsql_store *store, bool writing);
 
+/* For statements of the caller's: a transaction under the search path he would have, on our
+ * connection. Until it ends nothing is repeated; `begun` is off again after a failure. */
+int jobq__pgsql_begin(pgsql_store *store);
+int jobq__pgsql_finish(pgsql_store *store, int rc); /* commits, after a failure rolls back; rc */
+/* One statement of the caller's, its answer as text. Only what came of the connection is an error
+ * here; what the server refused is for the caller to judge. */
+typedef struct {
+    int n;
+    Oid types[100];
+    const char *values[100];
+    int lengths[100], formats[100];
+} pgsql_foreign;
+int jobq__pgsql_ask(pgsql_store *store, const char *sql, const pgsql_foreign *params,
+                    PGresult **res_out);
+
 /* ---- fail.c ---------------------------------------------------------------------------------- */
 
 /* Words the server's refusal and judges it by its SQLSTATE; marks the connection when it is of no
@@ -204,15 +236,20 @@ int jobq__pgsql_late(pgsql_store *store, bool unsure);   /* the deadline passed 
 /* Words libpq's message on connecting. */
 int jobq__pgsql_refuse_dial(const char *message, bool needs_password);
 bool jobq__pgsql_is_transient(const PGresult *res); /* serialization, deadlock: once more */
+/* A statement of the caller's was refused: his mistake, or trouble as with any other. */
+int jobq__pgsql_refused_foreign(pgsql_store *store, const PGresult *res, const char *what,
+                                bool unsure);
 bool jobq__pgsql_state_is(const PGresult *res, const char *state);
 
 /* ---- schema.c; the scripts stand in tables.c and functions*.c -------------------------------- */
 
 int jobq__pgsql_migrate(pgsql_store *store);
 int jobq__pgsql_check_schema(pgsql_store *store, bool may_migrate);
-extern const char jobq__pgsql_tables_1[], jobq__pgsql_tables_2[], jobq__pgsql_functions[],
+extern const char jobq__pgsql_tables_1[], jobq__pgsql_tables_2[], jobq__pgsql_tables_3[],
+    jobq__pgsql_functions[], jobq__pgsql_key_functions[], jobq__pgsql_number_functions[],
     jobq__pgsql_exchange_functions[], jobq__pgsql_upkeep_functions[],
-    jobq__pgsql_control_functions[], jobq__pgsql_sql_functions[], jobq__pgsql_view[];
+    jobq__pgsql_control_functions[], jobq__pgsql_header_functions[], jobq__pgsql_sql_functions[],
+    jobq__pgsql_view[];
 
 /* ---- floors.c -------------------------------------------------------------------------------- */
 
@@ -237,6 +274,8 @@ void jobq__pgsql_due_passed(pgsql_store *store, int64_t floor, int64_t us, bool 
 
 /* Five parameters: those that only end a job, then the others. */
 void jobq__pgsql_put_settlements(pgsql_params *p, const jobq_settlement *s, size_t n);
+/* One parameter: what is told of those with counters. */
+void jobq__pgsql_put_outcomes(pgsql_params *p, const jobq_settlement *s, size_t n);
 /* Two parameters: the jobs that follow. */
 void jobq__pgsql_put_follows(pgsql_params *p, const jobq_settlement *s, size_t n);
 void jobq__pgsql_put_follow(pgsql_params *p, const jobq_push *follow); /* one, or NULL */
@@ -246,6 +285,8 @@ int jobq__pgsql_read_settled(pgsql_array *meta, jobq_exchange *x);
 /* ---- the operations -------------------------------------------------------------------------- */
 
 int jobq__pgsql_push(void *handle, jobq_push *items, size_t n);
+int jobq__pgsql_push_judged(pgsql_store *store, jobq_push *item);
+int jobq__pgsql_push_guarded(pgsql_store *store, jobq_push *items, size_t n); /* foreign.c */
 int jobq__pgsql_exchange(void *handle, jobq_exchange *x);
 int jobq__pgsql_renew(void *handle, jobq_renewal *r);
 int jobq__pgsql_leave_worker(void *handle, jobq_slice worker);
@@ -256,7 +297,7 @@ int jobq__pgsql_wait(void *handle, const jobq_wait *w);
 void jobq__pgsql_note_exchange(pgsql_store *store, const jobq_exchange *x, size_t got,
                                int64_t delayed_ms);
 int jobq__pgsql_maintain(void *handle, jobq_maintenance *m);
-int jobq__pgsql_find(void *handle, jobq_slice id, jobq_batch *out);
+int jobq__pgsql_find(void *handle, jobq_slice queue, jobq_slice id, jobq_batch *out);
 int jobq__pgsql_list(void *handle, jobq_listing *l);
 int jobq__pgsql_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__pgsql_queues(void *handle, jobq_batch *out);
@@ -265,5 +306,12 @@ int jobq__pgsql_control(void *handle, jobq_control *c);
 int jobq__pgsql_cancel(void *handle, jobq_cancelling *c);
 int jobq__pgsql_clear(void *handle, jobq_clearing *c);
 int jobq__pgsql_now(void *handle, int64_t *now_ms_out);
+int jobq__pgsql_capacity(void *handle, jobq_limit *l);
+int jobq__pgsql_book(void *handle, const jobq_minute *minutes, size_t n);
+int jobq__pgsql_minutes(void *handle, jobq_minutes *m);
+int jobq__pgsql_audit(void *handle, jobq_audit *a);
+int jobq__pgsql_examine(void *handle, jobq_examination *e);
+int jobq__pgsql_effect(void *handle, jobq_effect *e);
+int jobq__pgsql_request(void *handle, jobq_request *r);
 
 #endif

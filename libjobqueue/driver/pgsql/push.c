@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Storing jobs: one statement per call, its items as arrays. The answer names only those that were
- * not stored.
+ * not stored. With a condition of the caller's (rule B7) it is a transaction of several statements.
  */
 #include <string.h>
 
@@ -10,10 +10,13 @@
 
 #define PUSH                            \
     "SELECT item, result, holder FROM " \
-    "@.push_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
-#define PUSH_SINGLE "SELECT result, holder FROM @.push_single($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+    "@.push_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+#define PUSH_SINGLE \
+    "SELECT result, holder FROM @.push_single($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 
 #define PUSH_PLAIN "SELECT @.push_plain($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+
+enum { LIMITED_PUSHES = 1000 };
 
 typedef jobq_slice (*slice_of)(const jobq_push *item);
 
@@ -115,13 +118,40 @@ static void put_times(pgsql_params *p, const jobq_push *items, size_t n)
     jobq__pgsql_end(p);
 }
 
+/* -1: a held key is left alone; else it is replaced, 0 = however late. */
+static int64_t wait_of(const jobq_push *item)
+{
+    if (!item->unique.p || item->on_duplicate != JOBQ_DUPLICATE_REPLACE)
+        return -1;
+    return item->max_wait_ms > 0 ? item->max_wait_ms : 0;
+}
+
+static void put_waits(pgsql_params *p, const jobq_push *items, size_t n)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++)
+        any |= wait_of(&items[i]) >= 0;
+    if (!any) {
+        jobq__pgsql_null(p, PG_INT8_ARRAY);
+        return;
+    }
+    jobq__pgsql_array(p, PG_INT8, n);
+    for (size_t i = 0; i < n; i++)
+        if (wait_of(&items[i]) >= 0)
+            jobq__pgsql_put_int8(p, wait_of(&items[i]));
+        else
+            jobq__pgsql_put_slice(p, jobq__slice(NULL, 0));
+    jobq__pgsql_end(p);
+}
+
 static void read_refusal(const PGresult *res, int row, int column, jobq_push *item)
 {
-    int64_t result = jobq__pgsql_get(res, row, column);
+    static const int answers[] = {0, 1, JOBQ_EEXISTS, JOBQ_EFULL, 2};
     size_t length = (size_t)PQgetlength(res, row, column + 1);
 
-    item->result = result == 0 ? 0 : result == 1 ? 1 : JOBQ_EEXISTS;
-    if (item->result == 1 && length < sizeof(item->holder)) {
+    item->result = answers[jobq__pgsql_get(res, row, column) % 5];
+    if (item->result > 0 && length < sizeof(item->holder)) {
         memcpy(item->holder, PQgetvalue(res, row, column + 1), length);
         item->holder[length] = '\0';
     }
@@ -161,6 +191,7 @@ static void put_head(pgsql_params *p, const jobq_push *item)
     jobq__pgsql_int(p, jobq__pgsql_due_of(item));
 }
 
+/* JOBQ_EFULL: the queue has a capacity, which is not judged here. */
 static int push_plain(pgsql_store *store, jobq_push *item, bool is_new)
 {
     pgsql_params p = {0};
@@ -175,12 +206,13 @@ static int push_plain(pgsql_store *store, jobq_push *item, bool is_new)
     if (rc < 0)
         return rc;
     item->result = 0;
+    rc = jobq__pgsql_get(res, 0, 0) ? 0 : JOBQ_EFULL;
     PQclear(res);
-    return 0;
+    return rc;
 }
 
 /* Judges also what stands against it. */
-static int push_judged(pgsql_store *store, jobq_push *item)
+int jobq__pgsql_push_judged(pgsql_store *store, jobq_push *item)
 {
     pgsql_params p = {0};
     PGresult *res;
@@ -190,6 +222,10 @@ static int push_judged(pgsql_store *store, jobq_push *item)
     jobq__pgsql_bytes(&p, item->unique);
     jobq__pgsql_bytes(&p, item->header);
     jobq__pgsql_bytes(&p, item->body);
+    if (wait_of(item) >= 0)
+        jobq__pgsql_int(&p, wait_of(item));
+    else
+        jobq__pgsql_null(&p, PG_INT8);
     rc = jobq__pgsql_run(store, ST_PUSH_SINGLE, PUSH_SINGLE, &p, true, &res);
     if (rc < 0)
         return rc;
@@ -201,13 +237,18 @@ static int push_judged(pgsql_store *store, jobq_push *item)
 static int push_single(pgsql_store *store, jobq_push *item)
 {
     pgsql_front *front = jobq__pgsql_front(store, item->queue);
-    int rc = JOBQ_EINVAL;
+    int rc = JOBQ_EFULL;
 
-    if (is_plain(store, item))
+    if (front && front->limited > 0) {
+        front->limited--;
+    } else if (is_plain(store, item)) {
         rc = push_plain(store, item, !front || !front->noted);
-    if (rc == JOBQ_EINVAL) { /* also an id that exists after all, a value that is refused again */
-        jobq__error_clear();
-        rc = push_judged(store, item);
+        if (front && rc == JOBQ_EFULL)
+            front->limited = LIMITED_PUSHES;
+    }
+    if (rc == JOBQ_EFULL || rc == JOBQ_EINVAL) {
+        jobq__error_clear(); /* also an id that exists after all, a value that is refused again */
+        rc = jobq__pgsql_push_judged(store, item);
     }
     if (rc == 0 && front)
         front->noted = true;
@@ -229,6 +270,7 @@ static int push(pgsql_store *store, jobq_push *items, size_t n)
     put_alike(&p, PG_BYTEA, items, n, unique_of);
     put_alike(&p, PG_BYTEA, items, n, header_of);
     put_slices(&p, PG_BYTEA, items, n, body_of);
+    put_waits(&p, items, n);
     rc = jobq__pgsql_run(store, ST_PUSH, PUSH, &p, true, &res);
     if (rc < 0)
         return rc;
@@ -237,12 +279,24 @@ static int push(pgsql_store *store, jobq_push *items, size_t n)
     return 0;
 }
 
+static bool is_guarded(const jobq_push *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (items[i].guard)
+            return true;
+    return false;
+}
+
 int jobq__pgsql_push(void *handle, jobq_push *items, size_t n)
 {
     pgsql_store *store = handle;
     int rc = jobq__pgsql_enter(store, false);
 
-    return rc < 0 ? rc
-                  : jobq__pgsql_leave(store,
-                                      n == 1 ? push_single(store, items) : push(store, items, n));
+    if (rc < 0)
+        return rc;
+    if (is_guarded(items, n))
+        rc = jobq__pgsql_push_guarded(store, items, n);
+    else
+        rc = n == 1 ? push_single(store, items) : push(store, items, n);
+    return jobq__pgsql_leave(store, rc);
 }

@@ -20,7 +20,7 @@
     "%s;', r.what, r.target, CASE r.who WHEN 0 THEN 'PUBLIC' ELSE "                               \
     "quote_ident(pg_get_userbyid(r.who)) END), ' ') FROM ("                                       \
     "SELECT a.privilege_type AS what, a.grantee AS who, "                                         \
-    "'TABLE @.rewind, @.control, @.pause' AS target "                                             \
+    "'TABLE @.rewind, @.control, @.pause, @.capacity, @.tally, @.minute' AS target "              \
     "FROM pg_class c, aclexplode(c.relacl) a "                                                    \
     "WHERE c.oid = to_regclass('@.worker') AND a.grantee <> c.relowner "                          \
     "UNION SELECT a.privilege_type, a.grantee, '@.jobqueue_jobs' "                                \
@@ -34,14 +34,18 @@ static const char give_rights[] = "DO $f$ BEGIN IF current_setting('jobqueue.rig
                                   "EXECUTE current_setting('jobqueue.rights'); END IF; END $f$";
 
 /* steps[i] leads from version i to i + 1. */
-static const char *const steps[] = {jobq__pgsql_tables_1, jobq__pgsql_tables_2};
+static const char *const steps[] = {jobq__pgsql_tables_1, jobq__pgsql_tables_2,
+                                    jobq__pgsql_tables_3};
 enum { SCHEMA_VERSION = sizeof(steps) / sizeof(steps[0]) };
 
 /* What follows the tables of the last version; everything in it may be there already. */
 static const char *const rest[] = {jobq__pgsql_functions,
+                                   jobq__pgsql_key_functions,
+                                   jobq__pgsql_number_functions,
                                    jobq__pgsql_exchange_functions,
                                    jobq__pgsql_upkeep_functions,
                                    jobq__pgsql_control_functions,
+                                   jobq__pgsql_header_functions,
                                    jobq__pgsql_sql_functions,
                                    jobq__pgsql_view,
                                    give_rights};

@@ -9,17 +9,19 @@
 #include "util/alloc.h"
 #include "util/error.h"
 
+enum { OTHER_NUMBERS = 14 };
+
 /* ---- settlements, sent ----------------------------------------------------------------------- */
 
 static int64_t nonce_of(const jobq_lease_token *token)
 {
-    return (int64_t)(token->word[2] >> 1);
+    return (int64_t)token->word[2];
 }
 
-/* Only the end of a job that has left no traces. */
+/* Only the end of a job. */
 static bool is_plain(const jobq_settlement *s)
 {
-    return s->op == JOBQ_OP_DONE && s->keep_ms <= 0 && !(s->token.word[2] & 1) && !s->follow;
+    return s->op == JOBQ_OP_DONE && s->keep_ms <= 0 && !s->follow;
 }
 
 /* Is one hand-out settled in both ways? Then the first one counts, so all go in order. */
@@ -61,9 +63,11 @@ static void put_other(pgsql_params *p, const jobq_settlement *s)
                                c->losses,
                                c->exceptions,
                                c->parks,
-                               c->parked_since_ms};
+                               c->parked_since_ms,
+                               s->keep_bare};
 
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    _Static_assert(sizeof(numbers) / sizeof(numbers[0]) == OTHER_NUMBERS, "as the function reads");
+    for (size_t i = 0; i < OTHER_NUMBERS; i++)
         jobq__pgsql_put_int8(p, numbers[i]);
 }
 
@@ -85,7 +89,7 @@ static void put_others(pgsql_params *p, const jobq_settlement *s, size_t n, size
         jobq__pgsql_null(p, PG_BYTEA_ARRAY);
         return;
     }
-    jobq__pgsql_array(p, PG_INT8, others * 13);
+    jobq__pgsql_array(p, PG_INT8, others * OTHER_NUMBERS);
     for (size_t i = 0; i < n; i++)
         if (others == n || !is_plain(&s[i]))
             put_other(p, &s[i]);
@@ -110,6 +114,25 @@ void jobq__pgsql_put_settlements(pgsql_params *p, const jobq_settlement *s, size
     put_plain(p, s, n, plain, false);
     put_plain(p, s, n, plain, true);
     put_others(p, s, n, n - plain);
+}
+
+/* They are numbered like put_others. */
+void jobq__pgsql_put_outcomes(pgsql_params *p, const jobq_settlement *s, size_t n)
+{
+    const size_t others = n - count_plain(s, n);
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++)
+        any |= s[i].outcome.p != NULL;
+    if (!any) {
+        jobq__pgsql_null(p, PG_BYTEA_ARRAY);
+        return;
+    }
+    jobq__pgsql_array(p, PG_BYTEA, others);
+    for (size_t i = 0; i < n; i++)
+        if (others == n || !is_plain(&s[i]))
+            jobq__pgsql_put_slice(p, s[i].outcome);
+    jobq__pgsql_end(p);
 }
 
 /* ---- what follows ---------------------------------------------------------------------------- */
@@ -199,10 +222,15 @@ static void judge(jobq_settlement *s, settled *list, size_t n)
     settled *found = n ? bsearch(&key, list, n, sizeof(*list), compare_settled) : NULL;
 
     s->result = JOBQ_ELEASE;
-    if (found && !found->used && found->nonce == nonce_of(&s->token)) {
-        found->used = true;
-        s->result = 0;
-    }
+    /* As often as it was settled: progress, say, and then the end. */
+    for (; found && found > list && found[-1].seq == key.seq; found--)
+        ;
+    for (; found && found < list + n && found->seq == key.seq; found++)
+        if (!found->used && found->nonce == nonce_of(&s->token)) {
+            found->used = true;
+            s->result = 0;
+            return;
+        }
 }
 
 int jobq__pgsql_read_settled(pgsql_array *meta, jobq_exchange *x)

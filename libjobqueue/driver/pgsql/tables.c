@@ -140,3 +140,44 @@ const char jobq__pgsql_tables_2[] =
     "INSERT INTO @.control VALUES (0, 0);\n"
     /* An empty name stands for all queues. until: ms since 1970, 0 = until resumed. */
     "CREATE TABLE @.pause(queue text COLLATE \"C\" PRIMARY KEY, until bigint NOT NULL);\n";
+
+/* Capacities, followers of unique keys, retention, outcomes, minutes. */
+const char jobq__pgsql_tables_3[] =
+    "DROP VIEW IF EXISTS @.jobqueue_jobs;\n"
+    "DROP FUNCTION IF EXISTS\n"
+    " @.push_one(text, text, text, int, smallint, bigint, bigint, bytea, bytea, bytea),\n"
+    " @.push_single(text, text, text, bigint, bigint, bigint, bytea, bytea, bytea),\n"
+    " @.push_plain(text, text, text, bigint, bigint, bigint, bytea, bytea, boolean),\n"
+    " @.push_items(text[], text[], text[], int[], smallint[], bigint[], bigint[], bytea[],\n"
+    "  bytea[], bytea[]),\n"
+    " @.settle_one(int, bigint[], bytea, bytea, bigint),\n"
+    " @.exchange(text, bigint, bigint[], bigint[], bigint[], bytea[], bytea[], text[], bigint[],\n"
+    "  bigint, bigint, bigint, bigint, bigint, bigint, bigint[], bytea[]),\n"
+    " @.cancel(text, bigint, bigint, bytea, bigint[], bytea[]);\n"
+    /* follows: absent = has its unique key (if it has one), 0 = has given it up, else the job that
+     * has the key and is to be followed: then it stands among the delayed ones, FAR behind its own
+     * time. follower: the one that follows this job; it may be gone. */
+    "ALTER TABLE @.job ADD follows bigint, ADD follower bigint;\n"
+    "DROP INDEX @.job_unique;\n"
+    "CREATE UNIQUE INDEX job_unique ON @.job(queue, unique_key)\n"
+    " WHERE unique_key IS NOT NULL AND state = 0 AND follows IS NULL;\n"
+    "DROP INDEX @.job_done;\n"
+    "CREATE INDEX job_keep ON @.job(keep_until) WHERE keep_until IS NOT NULL;\n"
+    /* What a handler told of the job: its progress, then its result. */
+    "ALTER TABLE @.trace ADD outcome bytea;\n"
+    /* value 0: no limit, but one was set. Queues with a limit are marked in `idle` by key 0, which
+     * pushes look at in any case. */
+    "CREATE TABLE @.capacity(queue text COLLATE \"C\" PRIMARY KEY, value bigint NOT NULL);\n"
+    /* How many jobs such a queue has at most: the sum of n, as long as one row is counted. Who
+     * pushes or finishes adds a row, nobody changes one. believed: until then the sum is, even when
+     * it says that the queue is full. Lost with a crash of the server: it is counted anew. */
+    "CREATE UNLOGGED TABLE @.tally(queue text COLLATE \"C\" NOT NULL, n bigint NOT NULL,\n"
+    " counted boolean NOT NULL, believed bigint) WITH (autovacuum_vacuum_scale_factor = 0,\n"
+    " autovacuum_vacuum_threshold = 2000);\n"
+    "CREATE INDEX tally_queue ON @.tally(queue);\n"
+    /* n: the counts of jobq_minute, then its buckets. */
+    "CREATE TABLE @.minute(\n"
+    " minute bigint NOT NULL,\n"
+    " queue text COLLATE \"C\" NOT NULL,\n"
+    " n bigint[] NOT NULL,\n"
+    " PRIMARY KEY (minute, queue)) WITH (fillfactor = 50);\n";

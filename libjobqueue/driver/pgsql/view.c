@@ -55,5 +55,6 @@ const char jobq__pgsql_view[] =
     "CROSS JOIN (SELECT @.now_ms() AS now_ms OFFSET 0) t\n"
     "LEFT JOIN @.held h ON h.seq = j.seq AND j.state = 0\n"
     "LEFT JOIN @.worker w ON w.key = h.worker\n"
-    "LEFT JOIN @.delayed d ON d.due = j.available_at AND d.seq = j.seq AND j.state = 0\n"
+    "LEFT JOIN @.delayed d ON d.due = j.available_at + CASE WHEN j.follows > 0\n"
+    " THEN " PG_FAR_TEXT " ELSE 0 END AND d.seq = j.seq AND j.state = 0\n"
     "WHERE j.queue !~ '^\\x01';\n";

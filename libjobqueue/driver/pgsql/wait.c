@@ -5,20 +5,25 @@
  * nothing while everybody is busy. A push that began before the registration was seen notifies
  * nobody, so there are two more looks soon after it. The registration lingers while the worker
  * works for a moment, and is taken back by an exchange (exchange.c) when it works on. An exchange
- * that found nothing while the registration stood saves the look.
+ * that found nothing while the registration stood saves the look. Who waits for the end of one job
+ * registers under a byte 2 and its id, as if that were a queue; the end of a job that is kept, or
+ * its death, notifies then.
  *
  * Notifications carry a queue's name and whether something is ready (r) or due earlier (d); c: what
  * is asked of workers has changed. Behind a pooler: polling with growing gaps.
  */
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "driver/pgsql/pgsql.h"
 #include "util/clock.h"
 #include "util/error.h"
 
 #define LOOK "SELECT now_ms, ready, due, us, control FROM @.look($1, $2, $3, $4, $5)"
+#define ENDED "SELECT NOT EXISTS (SELECT 1 FROM @.job j WHERE j.id = $1 AND j.state = 0)"
 
+enum { JOB_MARK = 2, JOB_LOOK_US = 1000000 }; /* ends that nobody tells of are looked for */
 enum {
     REGISTERED_MS = 60000, /* how long a registration holds */
     RENEW_US = 35000000,   /* with less than that left it is renewed */
@@ -39,6 +44,7 @@ typedef struct {
     int64_t look_us; /* the next look by plan */
     int step;        /* in look_again_us; LOOKS = at its end */
     int64_t poll_ms;
+    char job[131]; /* what its end is told to, "" = none */
 } waiting;
 
 /* ---- what is known before a look ------------------------------------------------------------- */
@@ -83,7 +89,7 @@ void jobq__pgsql_note_exchange(pgsql_store *store, const jobq_exchange *x, size_
 
 static bool must_register(const pgsql_store *store, const waiting *v)
 {
-    return store->listening && v->w->queue_count > 0 &&
+    return store->listening && (v->w->queue_count > 0 || v->job[0]) &&
            (store->idle_until_us - jobq__clock_mono_us() < RENEW_US || store->idle_hash != v->hash);
 }
 
@@ -103,12 +109,31 @@ static bool is_told(const pgsql_store *store, const jobq_wait *w)
     return w->control && *w->control != store->control;
 }
 
+/* Has the job that is waited for ended, or is it none of ours? */
+static int is_over(pgsql_store *store, const waiting *v)
+{
+    pgsql_params p = {0};
+    PGresult *res;
+    int rc;
+
+    if (!v->job[0])
+        return 0;
+    jobq__pgsql_text(&p, v->w->job);
+    rc = jobq__pgsql_run(store, ST_ENDED, ENDED, &p, false, &res);
+    if (rc < 0)
+        return rc;
+    rc = jobq__pgsql_get(res, 0, 0) ? JOBQ_WAIT_JOBS : 0;
+    PQclear(res);
+    return rc;
+}
+
 /* What was found: JOBQ_WAIT_JOBS, JOBQ_WAIT_CONTROL, 0 = nothing. */
 static int read_look(pgsql_store *store, waiting *v, const PGresult *res, int64_t floor)
 {
     int64_t now_us = jobq__clock_mono_us(), now_ms = jobq__pgsql_get(res, 0, 0),
             due_ms = jobq__pgsql_get(res, 0, 2);
 
+    due_ms = v->w->queue_count > 0 ? due_ms : 0;
     v->due_us =
         due_ms > 0 && due_ms - now_ms < FAR_MS ? now_us + (due_ms - now_ms) * 1000 : INT64_MAX;
     jobq__pgsql_due_passed(store, floor, jobq__pgsql_get(res, 0, 3), false, now_ms);
@@ -127,9 +152,11 @@ static int look(pgsql_store *store, waiting *v)
     int rc;
 
     store->deadline_us = jobq__clock_mono_us() + store->read_ms * 1000;
-    jobq__pgsql_array(&p, PG_TEXT, v->w->queue_count);
+    jobq__pgsql_array(&p, PG_TEXT, v->w->queue_count + (v->job[0] != 0));
     for (size_t i = 0; i < v->w->queue_count; i++)
         jobq__pgsql_put_slice(&p, v->w->queues[i]);
+    if (v->job[0])
+        jobq__pgsql_put_slice(&p, jobq__slice_text(v->job));
     jobq__pgsql_end(&p);
     jobq__pgsql_put_fronts(store, &p, v->w->queues, v->w->queue_count);
     if (registering)
@@ -145,7 +172,7 @@ static int look(pgsql_store *store, waiting *v)
         note_registered(store, v);
     rc = read_look(store, v, res, floor);
     PQclear(res);
-    return rc;
+    return rc ? rc : is_over(store, v);
 }
 
 /* From the start of each line and whatever is locked; registers nobody. */
@@ -186,8 +213,12 @@ static int listen(pgsql_store *store)
     return store->listening ? 0 : jobq__error_code();
 }
 
-static bool concerns(const jobq_wait *w, const char *text)
+static bool concerns(const waiting *v, const char *text)
 {
+    const jobq_wait *w = v->w;
+
+    if (text[0] == JOB_MARK)
+        return strcmp(v->job, text) == 0;
     for (size_t i = 0; i < w->queue_count; i++)
         if (jobq__slice_equal(w->queues[i], jobq__slice_text(text)))
             return true;
@@ -199,7 +230,7 @@ typedef struct {
 } notes;
 
 /* What has arrived. */
-static notes drain(pgsql_store *store, const jobq_wait *w)
+static notes drain(pgsql_store *store, const waiting *v)
 {
     notes seen = {false, false, false};
     PGnotify *note;
@@ -209,7 +240,7 @@ static notes drain(pgsql_store *store, const jobq_wait *w)
 
         if (text[0] == 'c') {
             seen.control = true;
-        } else if (text[0] && concerns(w, text + 1)) {
+        } else if (text[0] && concerns(v, text + 1)) {
             seen.ready |= text[0] == 'r';
             seen.earlier |= text[0] == 'd';
         }
@@ -243,7 +274,7 @@ static void plan_next(const pgsql_store *store, waiting *v)
     } else if (v->step < LOOKS) {
         v->look_us = store->registered_us + look_again_us[v->step++];
     } else {
-        v->look_us = now_us + SAFETY_US;
+        v->look_us = now_us + (v->job[0] ? JOB_LOOK_US : SAFETY_US);
     }
 }
 
@@ -276,7 +307,7 @@ static int wait_round(pgsql_store *store, const waiting *v)
     if (fds[1].revents) {
         if (!PQconsumeInput(store->conn) || PQstatus(store->conn) == CONNECTION_BAD)
             return jobq__pgsql_broken(store, false);
-        seen = drain(store, v->w);
+        seen = drain(store, v);
     }
     now_us = jobq__clock_mono_us();
     store->futile += seen.ready;
@@ -294,7 +325,7 @@ static bool trust_exchange(pgsql_store *store, waiting *v)
 {
     int64_t now_us = jobq__clock_mono_us();
 
-    if (must_register(store, v) || !store->listening || store->empty_us == 0 ||
+    if (v->job[0] || must_register(store, v) || !store->listening || store->empty_us == 0 ||
         is_told(store, v->w) ||
         store->empty_hash != hash_queues(v->w->queues, v->w->queue_count, false) ||
         now_us - store->registered_us < 2 * look_again_us[LOOKS - 1] ||
@@ -349,22 +380,32 @@ static int wait_loop(pgsql_store *store, waiting *v)
     }
 }
 
+static void name_job(waiting *v)
+{
+    const jobq_slice id = v->w->job;
+
+    if (id.p && id.n > 0 && id.n < sizeof(v->job) - 1) {
+        v->job[0] = JOB_MARK;
+        memcpy(v->job + 1, id.p, id.n);
+    }
+}
+
 int jobq__pgsql_wait(void *handle, const jobq_wait *w)
 {
     pgsql_store *store = handle;
-    waiting v = {.w = w,
-                 .hash = hash_queues(w->queues, w->queue_count, true),
-                 .end_us = INT64_MAX,
-                 .due_us = INT64_MAX};
+    waiting v = {.w = w, .end_us = INT64_MAX, .due_us = INT64_MAX};
     int rc = jobq__pgsql_enter(store, false);
 
     if (rc < 0)
         return rc;
+    name_job(&v);
+    v.hash = hash_queues(w->queues, w->queue_count, true) ^
+             (int64_t)jobq__pgsql_hash(0, jobq__slice_text(v.job));
     if (w->timeout_ms >= 0)
         v.end_us = jobq__clock_mono_us() + (w->timeout_ms < FAR_MS ? w->timeout_ms : FAR_MS) * 1000;
     rc = listen(store);
     if (rc == 0) {
-        notes seen = drain(store, w);
+        notes seen = drain(store, &v);
 
         if (seen.ready || seen.earlier || seen.control)
             store->empty_us = 0;

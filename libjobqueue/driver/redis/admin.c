@@ -28,6 +28,7 @@ int jobq__redis_counts(void *handle, jobq_slice queue, jobq_counts *counts_out)
     counts_out->reserved = jobq__redis_int(&walk);
     counts_out->dead = jobq__redis_int(&walk);
     counts_out->oldest_ready_at_ms = jobq__redis_int(&walk);
+    counts_out->capacity = jobq__redis_int(&walk);
     return 0;
 }
 
@@ -78,7 +79,7 @@ static void ask_mend(rds_store *store, const jobq_slice *queues, size_t n, void 
 static int read_mend(rds_store *store, const jobq_slice *queues, size_t n, const rds_value *answer,
                      void *with)
 {
-    static const int answers[] = {0, JOBQ_ENOTFOUND, JOBQ_EEXISTS};
+    static const int answers[] = {0, JOBQ_ENOTFOUND, JOBQ_EEXISTS, JOBQ_ELIMIT};
     const jobq_mending *m = with;
     rds_walk walk = {answer, 0};
 
@@ -87,7 +88,7 @@ static int read_mend(rds_store *store, const jobq_slice *queues, size_t n, const
     if (answer->count != m->count)
         return jobq__redis_nonsense(store);
     for (size_t i = 0; i < m->count; i++) {
-        int result = answers[jobq__redis_int(&walk) % 3];
+        int result = answers[jobq__redis_int(&walk) & 3];
 
         if (result != JOBQ_ENOTFOUND)
             m->results[i] = result;

@@ -18,6 +18,9 @@
     " (an account needs +@read +@write +@scripting +@connection +@transaction +info +time, on a " \
     "Cluster +cluster, and its keys ~{PREFIX*)"
 
+/* What run.lua begins such an answer with. */
+#define REFUSED "REFUSED"
+
 /* The first row that fits; a row with a blank is looked for anywhere in the text. */
 static const struct {
     const char *word;
@@ -34,6 +37,7 @@ static const struct {
     {"MISCONF", JOBQ_EIO, JOBQ__RETRYABLE, false}, /* the disk is full */
     {"NOREPLICAS", JOBQ_EIO, JOBQ__RETRYABLE, false},
     {"BUSY", JOBQ_EBUSY, JOBQ__RETRYABLE, false},
+    {REFUSED, JOBQ_EINVAL, 0, false}, /* a text of the caller's */
     {"NOSCRIPT", JOBQ_EIO, JOBQ__RETRYABLE, false},
     {"NOAUTH", JOBQ_ECONF, JOBQ__FATAL, true},
     {"WRONGPASS", JOBQ_ECONF, JOBQ__FATAL, true},
@@ -78,6 +82,10 @@ int jobq__redis_refused(rds_store *store, const rds_value *value)
 
     while (!fits(text, refusals[i].word))
         i++;
+    if (fits(text, REFUSED) && n > (int)sizeof(REFUSED)) {
+        text += sizeof(REFUSED);
+        n -= (int)sizeof(REFUSED);
+    }
     rights = fits(text, "NOPERM") || fits(text, NOT_ALLOWED);
     if (refusals[i].reconnect)
         jobq__redis_drop(store);

@@ -251,6 +251,17 @@ int jobq__redis_cluster_ready(rds_store *store, bool all)
     return rc;
 }
 
+size_t jobq__redis_cluster_masters(const rds_store *store, rds_address *out, size_t most)
+{
+    const rds_cluster *c = store->cluster;
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->count && n < most; i++)
+        if (c->nodes[i]->master)
+            out[n++] = c->nodes[i]->address;
+    return n;
+}
+
 static node *owner_of(rds_store *store, jobq_slice key)
 {
     rds_cluster *c = store->cluster;

@@ -92,13 +92,14 @@ static void ask_cancel(rds_store *store, const jobq_slice *queues, size_t n, voi
     const bool follow = c->follow && (!store->cluster || follows_here(c, queues[0]));
     rds_link *link = &store->link;
 
-    jobq__redis_script(store, RDS_SCRIPT_CANCEL, queues, n, 6 + (follow ? RDS_ITEM_WORDS : 0));
+    jobq__redis_script(store, RDS_SCRIPT_CANCEL, queues, n, 7 + (follow ? RDS_ITEM_WORDS : 0));
     jobq__redis_word(link, c->id.p, c->id.n);
     jobq__redis_number(link, jobq__redis_id_time(c->id));
     jobq__redis_number(link, (int64_t)call->share);
     jobq__redis_number(link, c->hard ? JOBQ_CANCEL_HARD : JOBQ_CANCEL_SOFT);
     jobq__redis_number(link, c->reason);
     jobq__redis_word(link, c->history.p ? c->history.p : "", c->history.n);
+    jobq__redis_number(link, c->keep_ms > 0 ? c->keep_ms : 0);
     if (follow)
         jobq__redis_add_item(store, c->follow);
 }

@@ -352,6 +352,11 @@ int jobq__redis_exchange(void *handle, jobq_exchange *x)
     x->now_ms = r.now_ms;
     x->control = store->control;
     x->next_due_ms = r.due_ms < 0 ? 0 : r.now_ms + r.due_ms;
+    if (x->queue_count > 0)
+        store->next_due_ms = x->next_due_ms;
+    else if (store->next_due_ms > 0 && (x->next_due_ms == 0 || store->next_due_ms < x->next_due_ms))
+        x->next_due_ms =
+            store->next_due_ms; /* of paused queues nobody asks: what was known stands */
     x->exhausted = r.exhausted && x->want > 0 && x->queue_count > 0;
     store->found_empty = x->exhausted;
     return 0;

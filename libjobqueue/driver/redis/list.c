@@ -40,17 +40,20 @@ static int read_history(jobq_slice packed, jobq_batch *out, jobq_record *r)
     return 0;
 }
 
-/* An error that is there begins with 'e'. */
+/* One that is there begins with a letter. */
+static int read_text(jobq_slice text, jobq_batch *out, jobq_slice *to)
+{
+    if (text.n == 0)
+        return 0;
+    *to = jobq_batch_copy(out, (const char *)text.p + 1, text.n - 1);
+    return to->p ? 0 : jobq__error_nomem();
+}
+
 static int read_trace(rds_walk *walk, jobq_batch *out, jobq_record *r)
 {
-    jobq_slice error = jobq__redis_text(walk);
+    int rc = read_text(jobq__redis_text(walk), out, &r->error);
 
-    if (error.n > 0) {
-        r->error = jobq_batch_copy(out, (const char *)error.p + 1, error.n - 1);
-        if (!r->error.p)
-            return jobq__error_nomem();
-    }
-    return read_history(jobq__redis_text(walk), out, r);
+    return rc ? rc : read_history(jobq__redis_text(walk), out, r);
 }
 
 static int read_shown(const rds_value *value, bool keys_only, jobq_batch *out, jobq_slice *cursor)
@@ -58,7 +61,7 @@ static int read_shown(const rds_value *value, bool keys_only, jobq_batch *out, j
     jobq_record *r = jobq_batch_add(out);
     rds_walk walk = {value, 0}, trace;
     rds_stored stored = {0};
-    jobq_slice id, queue, worker;
+    jobq_slice id, queue, worker, outcome;
     int64_t until;
     uint8_t flags;
     int rc;
@@ -82,6 +85,8 @@ static int read_shown(const rds_value *value, bool keys_only, jobq_batch *out, j
     trace = walk;
     walk.at += 2;
     stored.noted = (uint8_t)jobq__redis_int(&walk);
+    r->keep_until_ms = jobq__redis_int(&walk);
+    outcome = jobq__redis_text(&walk);
     r->id = jobq_batch_copy(out, id.p, id.n);
     r->queue = jobq_batch_copy(out, queue.p, queue.n);
     rc = r->id.p && r->queue.p ? jobq__redis_read_job(&stored, keys_only, out, r, &flags)
@@ -91,8 +96,9 @@ static int read_shown(const rds_value *value, bool keys_only, jobq_batch *out, j
         r->reserved_by = jobq_batch_copy(out, worker.p, worker.n);
         rc = r->reserved_by.p ? 0 : jobq__error_nomem();
     }
-    if (r->state == RDS_DONE)
-        r->died_at_ms = 0; /* there it is until when it is kept */
+    if (r->state != RDS_DEAD)
+        r->died_at_ms = 0; /* of done ones it is until when it is kept, of delayed ones a mark */
+    rc = rc ? rc : read_text(outcome, out, &r->outcome);
     return rc ? rc : read_trace(&trace, out, r);
 }
 
@@ -134,7 +140,7 @@ static int read_find(rds_store *store, const jobq_slice *queues, size_t n, const
     return read_shown(answer->item[0], false, s->out, &cursor);
 }
 
-int jobq__redis_find(void *handle, jobq_slice id, jobq_batch *out)
+int jobq__redis_find(void *handle, jobq_slice queue, jobq_slice id, jobq_batch *out)
 {
     static const rds_visit visit = {.ask = ask_find, .read = read_find, .kind = RDS_READS};
     rds_store *store = handle;
@@ -142,7 +148,10 @@ int jobq__redis_find(void *handle, jobq_slice id, jobq_batch *out)
     rds_names queues = {0};
     int rc = jobq__redis_enter(store);
 
-    rc = rc ? rc : jobq__redis_all_queues(store, &queues);
+    if (queue.p)
+        queues = (rds_names){&queue, 1};
+    else
+        rc = rc ? rc : jobq__redis_all_queues(store, &queues);
     if (rc < 0)
         return rc;
     s.share = jobq__redis_share(LOOKED_AT, queues.count);

@@ -257,8 +257,11 @@ int jobq__redis_maintain(void *handle, jobq_maintenance *m)
     m->more = false;
     rc = rc ? rc : jobq__redis_all_queues(store, &queues);
     if (rc == 0 && queues.count == 0) {
-        m->next_due_ms = 0;
+        m->next_due_ms = store->next_due_ms = 0;
         return jobq__redis_read_clock(store, &m->now_ms);
     }
-    return rc ? rc : maintain(store, m, &queues);
+    rc = rc ? rc : maintain(store, m, &queues);
+    if (rc == 0)
+        store->next_due_ms = m->next_due_ms;
+    return rc;
 }

@@ -3,6 +3,7 @@
  * Storing jobs: one script for a batch. Under maxmemory its first write is refused, so nothing is
  * stored half.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "driver/redis/redis.h"
@@ -104,15 +105,18 @@ static int search(rds_store *store, jobq_push *items, size_t n)
 
 /* ---- the push -------------------------------------------------------------------------------- */
 
-void jobq__redis_add_item(rds_store *store, const jobq_push *item)
+static void add_words(rds_store *store, const jobq_push *item, bool replacing)
 {
     rds_link *link = &store->link;
-    char priority = (char)('0' + item->priority);
+    char priority[32] = {(char)('0' + item->priority)};
 
+    if (replacing)
+        snprintf(priority + 1, sizeof(priority) - 1, "r%lld",
+                 (long long)(item->max_wait_ms > 0 ? item->max_wait_ms : 0));
     jobq__buf_reset(&store->scratch);
     jobq__redis_add_base(store, &store->scratch, item->queue);
     jobq__redis_word(link, store->scratch.p, store->scratch.n);
-    jobq__redis_word(link, &priority, 1);
+    jobq__redis_words(link, priority);
     jobq__redis_word(link, item->id.p, item->id.n);
     jobq__redis_number(link, item->at_ms > 0 ? item->at_ms : 0);
     jobq__redis_number(link, item->at_ms > 0 || item->delay_ms < 0 ? 0 : item->delay_ms);
@@ -124,6 +128,16 @@ void jobq__redis_add_item(rds_store *store, const jobq_push *item)
         link->out.failed = true;
 }
 
+void jobq__redis_add_item(rds_store *store, const jobq_push *item)
+{
+    add_words(store, item, false);
+}
+
+void jobq__redis_add_replacing(rds_store *store, const jobq_push *item)
+{
+    add_words(store, item, item->unique.p && item->on_duplicate == JOBQ_DUPLICATE_REPLACE);
+}
+
 /* Items that one script stores: all of them, on a Cluster those of one queue. */
 typedef struct {
     jobq_push **items;
@@ -133,17 +147,20 @@ typedef struct {
 /* What was not stored. */
 static int read_answer(rds_store *store, const rds_value *answer, const push_group *group)
 {
+    static const int results[] = {0, 1, 2, JOBQ_EEXISTS, JOBQ_EFULL, JOBQ_EGUARD};
+
     if (answer->type == RDS_ERROR)
         return jobq__redis_refused(store, answer);
-    for (size_t i = 0; i + 1 < answer->count; i += 2) {
+    for (size_t i = 0; i + 2 < answer->count; i += 3) {
         rds_walk walk = {answer, i};
         size_t place = (size_t)jobq__redis_int(&walk);
+        size_t result = (size_t)jobq__redis_int(&walk);
         jobq_slice holder = jobq__redis_text(&walk);
         jobq_push *item = place < group->count ? group->items[place] : NULL;
 
-        if (!item || holder.n >= sizeof(item->holder))
+        if (!item || holder.n >= sizeof(item->holder) || result > 5)
             return jobq__redis_nonsense(store);
-        item->result = holder.n ? 1 : JOBQ_EEXISTS;
+        item->result = results[result];
         memcpy(item->holder, holder.p, holder.n);
         item->holder[holder.n] = '\0';
     }
@@ -204,6 +221,11 @@ static void ask_listing(rds_store *store, const push_group *groups, size_t count
 
 static void ask_group(rds_store *store, const push_group *group)
 {
+    for (size_t i = 0; i < group->count; i++)
+        if (jobq__redis_is_special(group->items[i])) {
+            jobq__redis_ask_admit(store, group->items, group->count);
+            return;
+        }
     jobq__redis_script(store, RDS_SCRIPT_PUSH, &group->items[0]->queue, 1,
                        1 + RDS_ITEM_WORDS * group->count);
     if (store->cluster)
@@ -261,8 +283,10 @@ static bool is_plain(const rds_store *store, const jobq_push *items, size_t n)
 {
     if (store->cluster && n > 1) /* a transaction would not survive a slot that moves */
         return false;
+    if (store->closed == jobq__redis_hash(items[0].queue))
+        return false;
     for (size_t i = 0; i < n; i++)
-        if (!items[i].fresh_id || items[i].unique.p || items[i].at_ms > 0 ||
+        if (!items[i].fresh_id || items[i].unique.p || items[i].guard || items[i].at_ms > 0 ||
             items[i].delay_ms > 0 || items[i].priority != items[0].priority ||
             !jobq__slice_equal(items[i].queue, items[0].queue))
             return false;
@@ -300,8 +324,17 @@ static void add_all(rds_store *store, const jobq_slice key, const jobq_push *ite
     }
 }
 
-/* Without a script, stored as one. 1 stored, 0 there is no such stream and nothing was stored, or
- * an error. A refused command (OOM) makes EXEC refuse all; its own words are the better ones. */
+/* What a stream says that is closed: its queue has a capacity, and a script counts (append in
+ * scripts/lib.lua). */
+static bool is_closed(const rds_value *value)
+{
+    if (value->type == RDS_LIST && value->count > 0)
+        value = value->item[0];
+    return value->type == RDS_ERROR && strstr(value->p, "last possible ID");
+}
+
+/* Without a script, stored as one. 1 stored; 0 there is no such stream, or it is closed: nothing
+ * was stored; or an error. A refused command (OOM) makes EXEC refuse all; its own words are better. */
 static int push_plain(rds_store *store, const jobq_push *items, size_t n)
 {
     size_t commands = n > 1 ? n + 2 : 1;
@@ -319,12 +352,16 @@ static int push_plain(rds_store *store, const jobq_push *items, size_t n)
         return jobq__error_nomem();
     add_all(store, key, items, n);
     rc = jobq__redis_round(store, values, commands, RDS_WRITES);
-    for (size_t i = 0; i < commands && rc == 0; i++)
-        if (values[i]->type == RDS_ERROR)
-            return jobq__redis_refused(store, values[i]);
     if (rc < 0)
         return rc;
     last = values[commands - 1];
+    if (is_closed(last)) {
+        store->closed = jobq__redis_hash(items[0].queue);
+        return 0;
+    }
+    for (size_t i = 0; i < commands; i++)
+        if (values[i]->type == RDS_ERROR)
+            return jobq__redis_refused(store, values[i]);
     if (n > 1 && last->count != n)
         return jobq__redis_nonsense(store);
     return (n > 1 ? last->item[0] : last)->type == RDS_TEXT;

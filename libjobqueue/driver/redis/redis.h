@@ -19,7 +19,7 @@ enum {
     RDS_RESERVED,
     RDS_DONE,
     RDS_DEAD,       /* as jobq_record.state */
-    RDS_SCHEMA = 2, /* version of the layout */
+    RDS_SCHEMA = 3, /* version of the layout */
     RDS_BATCH = 1000,
     RDS_PRIORITIES = 10,
 };
@@ -87,6 +87,9 @@ void jobq__redis_clear(rds_link *link);
 int jobq__redis_check_sentinels(const jobq_driver_config *config);
 int jobq__redis_find_master(const jobq_driver_config *config, rds_address *out,
                             int64_t deadline_ms);
+/* Could the sentinels agree on another master? 0, or JOBQ_ECONNECT; in both cases what was said. */
+int jobq__redis_ask_quorum(const jobq_driver_config *config, size_t *asked_out, size_t *silent_out,
+                           char *said, size_t room, int64_t deadline_ms);
 
 /* tls.c: non-blocking. */
 int jobq__redis_tls_start(const jobq_driver_config *config, const char *host, rds_link *link,
@@ -100,12 +103,17 @@ bool jobq__redis_tls_pending(rds_tls *tls);
 /* ---- the store (connect.c, call.c) ----------------------------------------------------------- */
 
 typedef enum {
+    RDS_SCRIPT_ADMIT,
+    RDS_SCRIPT_AUDIT,
+    RDS_SCRIPT_BOOK,
     RDS_SCRIPT_CANCEL,
+    RDS_SCRIPT_CAPACITY,
     RDS_SCRIPT_CLEAR,
     RDS_SCRIPT_CONTROL,
     RDS_SCRIPT_COUNTS,
     RDS_SCRIPT_DEAD,
     RDS_SCRIPT_DUE,
+    RDS_SCRIPT_EFFECT,
     RDS_SCRIPT_ENLIST,
     RDS_SCRIPT_ENLISTED,
     RDS_SCRIPT_FIND,
@@ -115,6 +123,8 @@ typedef enum {
     RDS_SCRIPT_LIST,
     RDS_SCRIPT_LOOK,
     RDS_SCRIPT_MEND,
+    RDS_SCRIPT_MINUTES,
+    RDS_SCRIPT_PROBE,
     RDS_SCRIPT_PROMOTE,
     RDS_SCRIPT_PUSH,
     RDS_SCRIPT_RENEW,
@@ -122,6 +132,7 @@ typedef enum {
     RDS_SCRIPT_REVIVE,
     RDS_SCRIPT_SCHEMA,
     RDS_SCRIPT_SETTLE,
+    RDS_SCRIPT_STANDS,
     RDS_SCRIPT_SWEEP,
     RDS_SCRIPT_TAKE_BACK,
     RDS_SCRIPT_WORKERS,
@@ -163,7 +174,9 @@ typedef struct {
     bool checked;
     int64_t started_at_ms; /* the server, by its clock */
     int64_t control;       /* as last told */
+    int64_t next_due_ms;   /* as last told by what looks at queues; 0 = nothing */
     rds_current current;
+    uint32_t closed;  /* hash of the queue that refused a push without a script; 0 = none */
     int64_t swept_ms; /* monotonic clock: last look for hand-outs without a worker, 0 = none */
     jobq__buf scratch;
     jobq__arena arena; /* of one call */
@@ -267,6 +280,7 @@ bool jobq__redis_cluster_is_up(const rds_store *store);
 /* What stands in the store's link goes to whoever has the keys. As converse in call.c. */
 int jobq__redis_cluster_converse(rds_store *store, rds_value **values, size_t n);
 int jobq__redis_cluster_address(rds_store *store, jobq_slice key, rds_address *out);
+size_t jobq__redis_cluster_masters(const rds_store *store, rds_address *out, size_t most);
 /* MOVED to somebody: true when the reply said so. */
 bool jobq__redis_cluster_note(rds_store *store, const rds_value *value);
 
@@ -321,6 +335,13 @@ void jobq__redis_write_job(jobq__buf *out, const jobq_push *item);
 /* The seven words of an item as scripts take them. */
 enum { RDS_ITEM_WORDS = 7 };
 void jobq__redis_add_item(rds_store *store, const jobq_push *item);
+/* The words of an item that may replace what holds its key (admit.lua). */
+void jobq__redis_add_replacing(rds_store *store, const jobq_push *item);
+/* One with a guard, or one that replaces: its batch is a script's of its own. */
+bool jobq__redis_is_special(const jobq_push *item);
+void jobq__redis_ask_admit(rds_store *store, jobq_push *const *items, size_t n);
+/* Values of a statement as words. */
+void jobq__redis_add_params(rds_store *store, const jobq_statement *statement);
 /* The time in a UUIDv7, -1 = it is none. */
 int64_t jobq__redis_id_time(jobq_slice id);
 
@@ -338,8 +359,9 @@ int jobq__redis_held(void *handle, jobq_slice worker, jobq_batch *out);
 int jobq__redis_workers(void *handle, jobq_batch *out);
 int jobq__redis_wait(void *handle, const jobq_wait *w);
 void jobq__redis_news_free(rds_news *news);
+rds_link *jobq__redis_spare_link(rds_store *store); /* of the wait for one job */
 int jobq__redis_maintain(void *handle, jobq_maintenance *m);
-int jobq__redis_find(void *handle, jobq_slice id, jobq_batch *out);
+int jobq__redis_find(void *handle, jobq_slice queue, jobq_slice id, jobq_batch *out);
 int jobq__redis_list(void *handle, jobq_listing *l);
 int jobq__redis_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__redis_queues(void *handle, jobq_batch *out);
@@ -347,6 +369,13 @@ int jobq__redis_mend(void *handle, jobq_mending *m);
 int jobq__redis_control(void *handle, jobq_control *c);
 int jobq__redis_cancel(void *handle, jobq_cancelling *c);
 int jobq__redis_clear_queue(void *handle, jobq_clearing *c);
+int jobq__redis_capacity(void *handle, jobq_limit *l);
+int jobq__redis_book(void *handle, const jobq_minute *minutes, size_t n);
+int jobq__redis_minutes(void *handle, jobq_minutes *m);
+int jobq__redis_audit(void *handle, jobq_audit *a);
+int jobq__redis_examine(void *handle, jobq_examination *e);
+int jobq__redis_effect(void *handle, jobq_effect *e);
+int jobq__redis_await(rds_store *store, const jobq_wait *w); /* the end of one job */
 int jobq__redis_now(void *handle, int64_t *now_ms_out);
 int jobq__redis_read_clock(rds_store *store, int64_t *now_ms_out); /* once entered */
 

@@ -7,6 +7,8 @@
 #include "driver/redis/redis.h"
 #include "util/error.h"
 
+enum { OLDEST_SCHEMA = 2 };
+
 int64_t jobq__redis_read_version(const rds_value *value)
 {
     return value->p ? strtoll(value->p, NULL, 10) : 0;
@@ -25,24 +27,19 @@ static int make_version(rds_store *store)
     return rc;
 }
 
-/* An older layout is not converted: there was no release that made it. */
+/* Version 2 becomes 3 by its number alone; what was before that, no release made. */
 static int check_version(int64_t version)
 {
     if (version == 0)
         return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0,
                                       "redis: there is no jobqueue under this prefix yet: run "
                                       "\"jobqueue migrate\", or leave out migrate=false");
-    if (version > RDS_SCHEMA)
-        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", version,
-                                      "redis: the layout is version %lld, this library knows up to "
-                                      "%d: update it",
-                                      (long long)version, RDS_SCHEMA);
-    if (version < RDS_SCHEMA)
+    if (version > 0 && version < OLDEST_SCHEMA)
         return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", version,
                                       "redis: the layout is version %lld, which this library no "
                                       "longer knows (needed: %d): use another prefix",
                                       (long long)version, RDS_SCHEMA);
-    return 0;
+    return version == RDS_SCHEMA ? 0 : jobq__refuse_schema("redis", NULL, (int)version, RDS_SCHEMA);
 }
 
 /* On one server the greeting has asked, on a Cluster somebody else may have the key. */
@@ -65,7 +62,7 @@ static int see_version(rds_store *store, bool make)
 
     if (rc == 0 && store->cluster)
         rc = ask_cluster(store);
-    if (rc == 0 && store->version == 0 && make)
+    if (rc == 0 && make && (store->version == 0 || store->version == OLDEST_SCHEMA))
         rc = make_version(store);
     rc = rc ? rc : check_version(store->version);
     store->checked = rc == 0;

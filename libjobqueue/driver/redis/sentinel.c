@@ -3,6 +3,7 @@
  * Sentinel: which server is the master now? The sentinels are asked in the order given; the first
  * one that knows the name is believed, and the server is asked itself whether it is (connect.c).
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "driver/redis/redis.h"
@@ -59,21 +60,30 @@ static int read_address(const rds_value *value, jobq_slice name, rds_address *ou
     return 0;
 }
 
+/* SENTINEL with a word and the master's name; the answer lies in the link. */
+static int converse(const jobq_driver_config *config, const rds_address *sentinel, const char *word,
+                    jobq_slice name, rds_link *link, rds_value **value_out, int64_t deadline_ms)
+{
+    int rc = jobq__redis_dial(config, sentinel, link, deadline_ms);
+
+    if (rc == 0) {
+        jobq__redis_begin(link, 3);
+        jobq__redis_words(link, "SENTINEL");
+        jobq__redis_words(link, word);
+        jobq__redis_word(link, name.p, name.n);
+        rc = jobq__redis_send(link, deadline_ms);
+    }
+    return rc ? rc : jobq__redis_receive(link, 1, value_out, deadline_ms);
+}
+
 static int ask_one(const jobq_driver_config *config, const rds_address *sentinel, jobq_slice name,
                    rds_address *out, int64_t deadline_ms)
 {
     rds_link link = {.fd = -1};
     rds_value *value;
-    int rc = jobq__redis_dial(config, sentinel, &link, deadline_ms);
+    int rc =
+        converse(config, sentinel, "get-master-addr-by-name", name, &link, &value, deadline_ms);
 
-    if (rc == 0) {
-        jobq__redis_begin(&link, 3);
-        jobq__redis_words(&link, "SENTINEL");
-        jobq__redis_words(&link, "get-master-addr-by-name");
-        jobq__redis_word(&link, name.p, name.n);
-        rc = jobq__redis_send(&link, deadline_ms);
-    }
-    rc = rc ? rc : jobq__redis_receive(&link, 1, &value, deadline_ms);
     rc = rc ? rc : read_address(value, name, out);
     jobq__redis_free_link(&link);
     return rc;
@@ -95,4 +105,35 @@ int jobq__redis_find_master(const jobq_driver_config *config, rds_address *out, 
                          patience < deadline_ms ? patience : deadline_ms);
     }
     return rc;
+}
+
+/* The first one that answers is believed; the others are only counted. */
+int jobq__redis_ask_quorum(const jobq_driver_config *config, size_t *asked_out, size_t *silent_out,
+                           char *said, size_t room, int64_t deadline_ms)
+{
+    const char *list = config->host.p, *path = config->path.p;
+    const jobq_slice name = {path, strcspn(path, "/")};
+    bool heard = false, good = false;
+
+    snprintf(said, room, "no sentinel answers");
+    while (*list) {
+        int64_t patience = jobq__clock_mono_ms() + PATIENCE_MS;
+        rds_link link = {.fd = -1};
+        rds_address sentinel;
+        rds_value *value;
+
+        if (!next_sentinel(config, &list, &sentinel))
+            continue;
+        ++*asked_out;
+        if (converse(config, &sentinel, "CKQUORUM", name, &link, &value,
+                     patience < deadline_ms ? patience : deadline_ms) < 0) {
+            ++*silent_out;
+        } else if (!heard) {
+            heard = true;
+            good = value->type == RDS_STATUS;
+            snprintf(said, room, "%s", value->p ? value->p : "");
+        }
+        jobq__redis_free_link(&link);
+    }
+    return good ? 0 : JOBQ_ECONNECT;
 }

@@ -8,7 +8,8 @@
 
 #include "util/error.h"
 
-enum { NO_GROUP = -1 };
+enum { NO_GROUP = -1, REASONS = 256 };
+#define LONGEST_MS ((int64_t)1 << 44)
 
 /* One stream of the batch. */
 typedef struct {
@@ -112,6 +113,12 @@ static void add_done(jobq__buf *out, const jobq_settlement *one, uint8_t flags)
     }
 }
 
+/* So that it fits into one number with the reason; 0 = for ever. */
+static int64_t kept_for(const jobq_settlement *one)
+{
+    return one->keep_ms <= 0 ? 0 : one->keep_ms < LONGEST_MS ? one->keep_ms : LONGEST_MS;
+}
+
 /* What settle.lua calls an operation. */
 static void write_op(jobq__buf *out, const jobq_settlement *one, uint8_t flags)
 {
@@ -120,8 +127,9 @@ static void write_op(jobq__buf *out, const jobq_settlement *one, uint8_t flags)
     switch (one->op) {
     case JOBQ_OP_DONE:
         if (one->keep_ms > 0) {
-            jobq__buf_addc(out, 'K');
+            jobq__buf_addc(out, one->keep_bare ? 'L' : 'K');
             add_changes(out, one, one->keep_ms);
+            add_text(out, one->outcome);
         } else {
             add_done(out, one, flags);
         }
@@ -135,9 +143,18 @@ static void write_op(jobq__buf *out, const jobq_settlement *one, uint8_t flags)
         if (has_texts)
             add_changes(out, one, 0);
         break;
+    case JOBQ_OP_FREE_KEY:
+        jobq__buf_addc(out, 'U');
+        break;
+    case JOBQ_OP_PROGRESS:
+        jobq__buf_addc(out, 'P');
+        jobq__buf_add(out, one->outcome.p, one->outcome.n);
+        break;
     default:
         jobq__buf_addc(out, 'X');
-        add_changes(out, one, one->reason);
+        add_changes(out, one, one->reason + REASONS * kept_for(one));
+        if (one->outcome.p)
+            add_text(out, one->outcome);
     }
 }
 

@@ -38,6 +38,7 @@ typedef struct {
 
 struct rds_news {
     reader readers[READERS];
+    rds_link spare;      /* await.c */
     size_t reader_count; /* in use; the others are closed */
     bool all_read;       /* no stream is without a reader */
     bool moved;          /* a slot is on its way to another server */
@@ -62,6 +63,8 @@ static rds_news *news_of(rds_store *store)
         store->news = jobq__zalloc(sizeof(*store->news));
         for (size_t i = 0; store->news && i < READERS; i++)
             store->news->readers[i].link.fd = -1;
+        if (store->news)
+            store->news->spare.fd = -1;
     }
     return store->news;
 }
@@ -72,8 +75,14 @@ void jobq__redis_news_free(rds_news *news)
         return;
     for (size_t i = 0; i < READERS; i++)
         jobq__redis_free_link(&news->readers[i].link);
+    jobq__redis_free_link(&news->spare);
     jobq__free(news->streams);
     jobq__free(news);
+}
+
+rds_link *jobq__redis_spare_link(rds_store *store)
+{
+    return &store->news->spare;
 }
 
 static void drop(reader *r)
@@ -478,6 +487,8 @@ int jobq__redis_wait(void *handle, const jobq_wait *w)
 
     if (!news_of(store))
         return jobq__error_nomem();
+    if (w->job.p && w->queue_count == 0)
+        return jobq__redis_await(store, w);
     do {
         rc = wait_once(store, w, end, &again);
         store->found_empty = store->found_empty && !again && rc != JOBQ_WAIT_JOBS;

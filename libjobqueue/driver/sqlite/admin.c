@@ -16,7 +16,9 @@
     "(SELECT count(*) FROM jobqueue_held h JOIN jobqueue_worker w ON w.key=h.worker " \
     "WHERE h.queue=?1 AND w.boot=?3 AND w.alive_until>?4), "                          \
     "(SELECT count(*) FROM jobqueue_held WHERE queue=?1), "                           \
-    "(SELECT count(*) FROM jobqueue_job WHERE state=4 AND queue=?1)"
+    "(SELECT count(*) FROM jobqueue_job WHERE state=4 AND queue=?1), "                \
+    "(SELECT count(*) FROM jobqueue_job WHERE " SQL_FOLLOWS " AND queue=?1), "        \
+    "(SELECT ifnull(capacity, 0) FROM jobqueue_queue WHERE id=?1)"
 /* The line is sorted by rank first: its oldest is the first of one of the ten ranks. */
 #define OLDEST_IN_RANK                         \
     "SELECT available_at FROM jobqueue_ready " \
@@ -38,11 +40,14 @@
     "UNION ALL SELECT available_at FROM jobqueue_taken WHERE queue=?1 " \
     "UNION ALL SELECT * FROM (" OLDEST_DUE ") "                         \
     "UNION ALL " OLDEST_EXPIRED ")"
-#define MEND_GET "SELECT seq, queue, unique_key, traced FROM jobqueue_job WHERE id=?1 AND state=4"
-#define MEND_RETRY                                                                              \
-    "UPDATE jobqueue_job "                                                                      \
-    "SET state=0, reason=0, died_at=NULL, taken=0, deliveries=0, failures=0, crashes=0, "       \
-    "releases=0, losses=0, exceptions=0, parks=0, parked_since=0, base_at=?2, available_at=?2 " \
+#define MEND_GET                                            \
+    "SELECT seq, queue, unique_key, ifnull(keep_until, 0) " \
+    "FROM jobqueue_job WHERE id=?1 AND state=4"
+#define MEND_RETRY                                                         \
+    "UPDATE jobqueue_job "                                                 \
+    "SET state=0, key_state=0, reason=0, died_at=NULL, keep_until=NULL, "  \
+    "taken=0, deliveries=0, failures=0, crashes=0, releases=0, losses=0, " \
+    "exceptions=0, parks=0, parked_since=0, base_at=?2, available_at=?2 "  \
     "WHERE seq=?1"
 
 /* ---- counts ---------------------------------------------------------------------------------- */
@@ -68,7 +73,8 @@ static int count_states(sqlite_store *store, int64_t queue, jobq_counts *counts)
         counts->reserved = sqlite3_column_int64(stmt, 3);
         counts->ready = sqlite3_column_int64(stmt, 0) + sqlite3_column_int64(stmt, 1) +
                         sqlite3_column_int64(stmt, 4) - counts->reserved;
-        counts->delayed = sqlite3_column_int64(stmt, 2);
+        counts->delayed = sqlite3_column_int64(stmt, 2) + sqlite3_column_int64(stmt, 6);
+        counts->capacity = sqlite3_column_int64(stmt, 7);
         counts->dead = sqlite3_column_int64(stmt, 5);
     }
     sqlite3_reset(stmt);
@@ -141,7 +147,6 @@ int jobq__sqlite_queues(void *handle, jobq_batch *out)
 
 typedef struct {
     int64_t seq, queue;
-    bool traced;
 } dead_job;
 
 /* 1: a waiting or running job has the dead one's unique key. */
@@ -159,7 +164,12 @@ static int is_key_held(sqlite_store *store, int64_t queue, sqlite3_stmt *dead)
     return rc;
 }
 
-/* *result_out: 0, JOBQ_ENOTFOUND or JOBQ_EEXISTS. */
+static bool is_over(int64_t keep_until_ms)
+{
+    return keep_until_ms > 0 && keep_until_ms <= jobq__clock_wall_ms();
+}
+
+/* *result_out: 0, JOBQ_ENOTFOUND, JOBQ_EEXISTS or JOBQ_ELIMIT. */
 static int find_dead(sqlite_store *store, int what, jobq_slice id, dead_job *job, int *result_out)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_MEND_GET, MEND_GET);
@@ -173,10 +183,11 @@ static int find_dead(sqlite_store *store, int what, jobq_slice id, dead_job *job
     if (rc > 0) {
         job->seq = sqlite3_column_int64(stmt, 0);
         job->queue = sqlite3_column_int64(stmt, 1);
-        job->traced = sqlite3_column_int(stmt, 3);
         rc = what == JOBQ_MEND_RETRY ? is_key_held(store, job->queue, stmt) : 0;
         if (rc > 0)
             *result_out = JOBQ_EEXISTS;
+        if (what == JOBQ_MEND_RETRY && is_over(sqlite3_column_int64(stmt, 3)))
+            *result_out = JOBQ_ELIMIT;
     }
     sqlite3_reset(stmt);
     return rc < 0 ? rc : 0;
@@ -204,7 +215,7 @@ static int mend_one(sqlite_store *store, const jobq_mending *m, jobq_slice id, i
         return rc;
     if (m->what == JOBQ_MEND_RETRY)
         return retry_job(store, job.seq);
-    return jobq__sqlite_drop_job(store, job.seq, job.traced);
+    return jobq__sqlite_drop_job(store, job.seq);
 }
 
 static int mend_all(sqlite_store *store, const jobq_mending *m)

@@ -383,7 +383,8 @@ const jobq_driver jobq__sqlite_driver = {
     .schemes = "sqlite",
     .features = JOBQ_FEATURE_SHARED | JOBQ_FEATURE_WAKE | JOBQ_FEATURE_PRIORITY |
                 JOBQ_FEATURE_DUE_ORDER | JOBQ_FEATURE_HOST_CLOCK | JOBQ_FEATURE_UNIQUE |
-                JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_FILE,
+                JOBQ_FEATURE_ATOMIC_BATCH | JOBQ_FEATURE_FILE | JOBQ_FEATURE_EFFECT |
+                JOBQ_FEATURE_REQUEST,
     .max_batch = MAX_BATCH,
     .max_body = MAX_BODY,
     .options = "synchronous",
@@ -400,6 +401,8 @@ const jobq_driver jobq__sqlite_driver = {
     .wait = jobq__sqlite_wait,
     .maintain = jobq__sqlite_maintain,
     .find = jobq__sqlite_find,
+    .audit = jobq__sqlite_audit,
+    .examine = jobq__sqlite_examine,
     .list = jobq__sqlite_list,
     .counts = jobq__sqlite_counts,
     .queues = jobq__sqlite_queues,
@@ -407,5 +410,10 @@ const jobq_driver jobq__sqlite_driver = {
     .control = jobq__sqlite_control,
     .cancel = jobq__sqlite_cancel,
     .clear = jobq__sqlite_clear,
+    .capacity = jobq__sqlite_capacity,
+    .book = jobq__sqlite_book,
+    .minutes = jobq__sqlite_minutes,
+    .effect = jobq__sqlite_effect,
+    .request = jobq__sqlite_request,
     .now = read_now,
 };

@@ -21,17 +21,19 @@
 #define CANCEL_NOTE "UPDATE jobqueue_job SET cancel=max(cancel, ?2) WHERE seq=?1"
 #define CANCEL_BURY                                                               \
     "UPDATE jobqueue_job SET state=4, cancel=0, taken=0, died_at=?2, reason=?3, " \
-    "traced=max(traced, ?4) WHERE seq=?1"
+    "traced=max(traced, ?4), keep_until=?5 WHERE seq=?1"
 #define PLACE "(SELECT queue, rank, available_at, seq FROM jobqueue_job WHERE seq=?1)"
 #define CUT_PLACE(table) "DELETE FROM " table " WHERE (queue, rank, available_at, seq) = " PLACE
 #define CUT_DELAYED                                    \
     "DELETE FROM jobqueue_delayed WHERE (due, seq) = " \
     "(SELECT available_at, seq FROM jobqueue_job WHERE seq=?1)"
-#define CLEAR_NEXT                                                  \
-    "SELECT j.seq, j.traced FROM ("                                 \
-    "SELECT seq FROM jobqueue_ready WHERE queue=?1 "                \
-    "UNION ALL SELECT seq FROM jobqueue_taken WHERE queue=?1 "      \
-    "UNION ALL SELECT seq FROM jobqueue_delayed WHERE queue=?1) l " \
+#define CLEAR_NEXT                                               \
+    "SELECT j.seq FROM ("                                        \
+    "SELECT seq FROM jobqueue_ready WHERE queue=?1 "             \
+    "UNION ALL SELECT seq FROM jobqueue_taken WHERE queue=?1 "   \
+    "UNION ALL SELECT seq FROM jobqueue_delayed WHERE queue=?1 " \
+    "UNION ALL SELECT seq FROM jobqueue_job "                    \
+    "WHERE " SQL_FOLLOWS " AND queue=?1) l "                     \
     "CROSS JOIN jobqueue_job j ON j.seq=l.seq LIMIT 1"
 
 static int run(sqlite_store *store, sqlite_statement which, const char *sql)
@@ -157,8 +159,7 @@ int jobq__sqlite_control(void *handle, jobq_control *c)
 
 /* ---- cancel ---------------------------------------------------------------------------------- */
 
-/* Out of whichever line it stands in. */
-static int leave_lines(sqlite_store *store, int64_t seq)
+int jobq__sqlite_leave_lines(sqlite_store *store, int64_t seq)
 {
     int rc = jobq__sqlite_run_on(store, ST_CUT_PLACE_READY, CUT_PLACE("jobqueue_ready"), seq);
 
@@ -170,7 +171,7 @@ static int bury(sqlite_store *store, const jobq_cancelling *c, int64_t seq)
 {
     const int64_t now_ms = jobq__clock_wall_ms();
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_CANCEL_BURY, CANCEL_BURY);
-    int rc = stmt ? leave_lines(store, seq) : jobq__error_code();
+    int rc = stmt ? jobq__sqlite_leave_lines(store, seq) : jobq__error_code();
 
     if (rc < 0)
         return rc;
@@ -178,6 +179,10 @@ static int bury(sqlite_store *store, const jobq_cancelling *c, int64_t seq)
     sqlite3_bind_int64(stmt, 2, now_ms);
     sqlite3_bind_int(stmt, 3, c->reason);
     sqlite3_bind_int(stmt, 4, c->history.p != NULL);
+    if (c->keep_ms > 0)
+        sqlite3_bind_int64(stmt, 5, now_ms + c->keep_ms);
+    else
+        sqlite3_bind_null(stmt, 5);
     rc = jobq__sqlite_run(store, stmt);
     rc = rc ? rc : jobq__sqlite_add_history(store, seq, c->history);
     return rc ? rc : jobq__sqlite_add_follow(store, c->follow, now_ms);
@@ -243,7 +248,6 @@ static int clear_one(sqlite_store *store, int64_t queue)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_CLEAR_NEXT, CLEAR_NEXT);
     int64_t seq;
-    bool traced;
     int rc;
 
     if (!stmt)
@@ -253,10 +257,9 @@ static int clear_one(sqlite_store *store, int64_t queue)
     if (rc <= 0)
         return rc;
     seq = sqlite3_column_int64(stmt, 0);
-    traced = sqlite3_column_int(stmt, 1);
     sqlite3_reset(stmt);
-    rc = leave_lines(store, seq);
-    rc = rc ? rc : jobq__sqlite_drop_job(store, seq, traced);
+    rc = jobq__sqlite_leave_lines(store, seq);
+    rc = rc ? rc : jobq__sqlite_drop_job(store, seq);
     return rc ? rc : 1;
 }
 

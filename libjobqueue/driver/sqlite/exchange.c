@@ -11,14 +11,14 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-#define LINE(table)                                                                            \
-    "SELECT l.rank, l.available_at, l.seq, j.id, j.name, j.version, j.unique_key, "            \
-    "j.deliveries, j.failures, j.crashes, j.releases, j.losses, j.exceptions, "                \
-    "j.parks, j.parked_since, j.fence, j.enqueued_at, j.base_at, j.traced, j.header, j.body, " \
-    "j.cancel "                                                                                \
-    "FROM " table " l "                                                                        \
-    "CROSS JOIN jobqueue_job j ON j.seq=l.seq "                                                \
-    "WHERE l.queue=?1 "                                                                        \
+#define LINE(table)                                                                  \
+    "SELECT l.rank, l.available_at, l.seq, j.id, j.name, j.version, j.unique_key, "  \
+    "j.deliveries, j.failures, j.crashes, j.releases, j.losses, j.exceptions, "      \
+    "j.parks, j.parked_since, j.fence, j.enqueued_at, j.base_at, j.header, j.body, " \
+    "j.cancel "                                                                      \
+    "FROM " table " l "                                                              \
+    "CROSS JOIN jobqueue_job j ON j.seq=l.seq "                                      \
+    "WHERE l.queue=?1 "                                                              \
     "ORDER BY l.rank, l.available_at, l.seq LIMIT ?2"
 #define HOLD(table)                                         \
     "INSERT INTO jobqueue_held(seq, worker, queue, nonce) " \
@@ -30,7 +30,7 @@
 
 #define NEXT_DUE                                                       \
     "SELECT (SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1), " \
-    "(SELECT keep_until FROM jobqueue_job WHERE state=3 ORDER BY keep_until LIMIT 1)"
+    "(SELECT keep_until FROM jobqueue_job WHERE keep_until IS NOT NULL ORDER BY keep_until LIMIT 1)"
 #define NEXT_EXPIRY                                              \
     "SELECT min(CASE WHEN boot=?1 THEN alive_until ELSE 0 END) " \
     "FROM jobqueue_worker "                                      \
@@ -100,16 +100,16 @@ static bool read_job(sqlite3_stmt *stmt, jobq_slice queue, uint64_t nonce, bool 
     r->version = sqlite3_column_int(stmt, 5);
     r->state = SQL_RESERVED;
     r->taken_back = taken_back;
-    r->cancel = (uint8_t)sqlite3_column_int(stmt, 21);
+    r->cancel = (uint8_t)sqlite3_column_int(stmt, 20);
     jobq__sqlite_read_counters(stmt, 7, true, r);
     r->token.word[0] = (uint64_t)sqlite3_column_int64(stmt, 2);
     r->token.word[1] = (uint64_t)r->fence;
-    r->token.word[2] = nonce << 1 | (uint64_t)(sqlite3_column_int(stmt, 18) != 0);
-    *bytes += (size_t)sqlite3_column_bytes(stmt, 20);
+    r->token.word[2] = nonce;
+    *bytes += (size_t)sqlite3_column_bytes(stmt, 19);
     return jobq__sqlite_copy(stmt, 3, out, &r->id) && jobq__sqlite_copy(stmt, 4, out, &r->name) &&
            jobq__sqlite_copy(stmt, 6, out, &r->unique) &&
-           jobq__sqlite_copy(stmt, 19, out, &r->header) &&
-           jobq__sqlite_copy(stmt, 20, out, &r->body);
+           jobq__sqlite_copy(stmt, 18, out, &r->header) &&
+           jobq__sqlite_copy(stmt, 19, out, &r->body);
 }
 
 static int take(sqlite_store *store, line *l, bool taken_back, jobq_slice queue, jobq_batch *out,

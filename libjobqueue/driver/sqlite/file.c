@@ -22,41 +22,61 @@ int jobq__sqlite_refuse(int code, int flags, int native, const sqlite_store *sto
 }
 
 /* WAL needs shared memory and locks that work: no network file systems. */
-static const char *network_name(long type)
-{
-    static const struct {
-        long type;
-        const char *name;
-    } rows[] = {{0x6969, "NFS"},      {(long)0xff534d42, "CIFS"}, {(long)0xfe534d42, "SMB"},
-                {0x517b, "SMB"},      {0x5346414f, "AFS"},        {0x01021997, "9p"},
-                {0x73757245, "Coda"}, {0x0bd00bd0, "Lustre"},     {0x00c36400, "Ceph"},
-                {0x01161970, "GFS2"}};
+static const char elsewhere[] =
+    "move the file to a local disk, or use a server: locks and shared memory do not hold there";
+static const char in_memory[] = "it lies in memory: a restart of the host empties it";
+static const jobq__sqlite_disk disks[] = {
+    {"NFS", elsewhere, 0x6969, JOBQ_REMARK_PROBLEM},
+    {"SMB", elsewhere, 0x517b, JOBQ_REMARK_PROBLEM},
+    {"CIFS", elsewhere, 0xff534d42, JOBQ_REMARK_PROBLEM},
+    {"SMB", elsewhere, 0xfe534d42, JOBQ_REMARK_PROBLEM},
+    {"AFS", elsewhere, 0x5346414f, JOBQ_REMARK_PROBLEM},
+    {"9p", elsewhere, 0x01021997, JOBQ_REMARK_PROBLEM},
+    {"Coda", elsewhere, 0x73757245, JOBQ_REMARK_PROBLEM},
+    {"Lustre", elsewhere, 0x0bd00bd0, JOBQ_REMARK_PROBLEM},
+    {"Ceph", elsewhere, 0x00c36400, JOBQ_REMARK_PROBLEM},
+    {"GFS2", elsewhere, 0x01161970, JOBQ_REMARK_PROBLEM},
+    {"FUSE", "make sure that it is a local disk with real locks and shared memory", 0x65735546,
+     JOBQ_REMARK_NOTE},
+    {"tmpfs", in_memory, 0x01021994, JOBQ_REMARK_NOTE},
+    {"ramfs", in_memory, 0x858458f6, JOBQ_REMARK_NOTE},
+    {"overlayfs", "in a container the jobs go with it: put the file on a volume", 0x794c7630,
+     JOBQ_REMARK_NOTE},
+    {"ext4", NULL, 0xef53, JOBQ_REMARK_OK},
+    {"XFS", NULL, 0x58465342, JOBQ_REMARK_OK},
+    {"Btrfs", NULL, 0x9123683e, JOBQ_REMARK_OK},
+    {"ZFS", NULL, 0x2fc12fc1, JOBQ_REMARK_OK}};
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if ((uint32_t)rows[i].type == (uint32_t)type)
-            return rows[i].name;
-    return NULL;
+const jobq__sqlite_disk *jobq__sqlite_disk_of(const sqlite_store *store)
+{
+    static const jobq__sqlite_disk other = {NULL, NULL, 0, JOBQ_REMARK_OK};
+    struct statfs fs;
+
+    if (statfs(store->folder, &fs) != 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof(disks) / sizeof(disks[0]); i++)
+        if (disks[i].magic == (uint32_t)fs.f_type)
+            return &disks[i];
+    return &other;
 }
 
 static int check_file_system(const sqlite_store *store)
 {
-    struct statfs fs;
-    const char *name;
+    const jobq__sqlite_disk *disk = jobq__sqlite_disk_of(store);
 
-    if (statfs(store->folder, &fs) != 0) {
+    if (!disk) {
         /* a wrong path: waiting will not help */
         bool missing = errno == ENOENT || errno == ENOTDIR;
 
         return jobq__sqlite_refuse(JOBQ_ECONNECT, missing ? JOBQ__FATAL : JOBQ__RETRYABLE, errno,
                                    store, missing ? "the folder does not exist" : strerror(errno));
     }
-    name = network_name((long)fs.f_type);
-    if (name)
+    if (disk->grade == JOBQ_REMARK_PROBLEM)
         return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "sqlite", 0,
                                       "sqlite: %s lies on a network file system (%s), where "
                                       "sqlite's locks are not safe: use a local disk, or a "
                                       "server store",
-                                      store->path, name);
+                                      store->path, disk->name);
     return 0;
 }
 

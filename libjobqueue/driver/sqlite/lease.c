@@ -26,12 +26,12 @@
     "DELETE FROM jobqueue_worker " \
     "WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM jobqueue_held h WHERE h.worker=key)"
 #define WORKER_HELD "SELECT count(*) FROM jobqueue_held WHERE worker=?1"
-#define HELD                                                                \
-    "SELECT j.id, q.name, h.seq, j.fence + 1, h.nonce, j.traced, j.cancel " \
-    "FROM jobqueue_held h "                                                 \
-    "JOIN jobqueue_job j ON j.seq=h.seq "                                   \
-    "JOIN jobqueue_queue q ON q.id=h.queue "                                \
-    "WHERE h.worker=(SELECT key FROM jobqueue_worker WHERE id=?1) "         \
+#define HELD                                                        \
+    "SELECT j.id, q.name, h.seq, j.fence + 1, h.nonce, j.cancel "   \
+    "FROM jobqueue_held h "                                         \
+    "JOIN jobqueue_job j ON j.seq=h.seq "                           \
+    "JOIN jobqueue_queue q ON q.id=h.queue "                        \
+    "WHERE h.worker=(SELECT key FROM jobqueue_worker WHERE id=?1) " \
     "ORDER BY h.seq"
 #define WORKERS                                                                                 \
     "SELECT w.id, w.host, w.queues, w.names, w.pid, w.processes, w.started_at, w.alive_until, " \
@@ -202,11 +202,10 @@ static int read_held(sqlite_store *store, sqlite3_stmt *stmt, jobq_batch *out)
         }
         r->fence = sqlite3_column_int64(stmt, 3);
         r->state = SQL_RESERVED;
-        r->cancel = (uint8_t)sqlite3_column_int(stmt, 6);
+        r->cancel = (uint8_t)sqlite3_column_int(stmt, 5);
         r->token.word[0] = (uint64_t)sqlite3_column_int64(stmt, 2);
         r->token.word[1] = (uint64_t)r->fence;
-        r->token.word[2] = (uint64_t)sqlite3_column_int64(stmt, 4) << 1 |
-                           (uint64_t)(sqlite3_column_int(stmt, 5) != 0);
+        r->token.word[2] = (uint64_t)sqlite3_column_int64(stmt, 4);
     }
     return rc;
 }

@@ -16,20 +16,21 @@
 #define PLACE                                   \
     "CASE WHEN h.seq IS NOT NULL THEN 2 "       \
     "WHEN j.state=0 AND " IN_DELAYED " THEN 1 " \
+    "WHEN j.key_state=2 THEN 3 "                \
     "ELSE 0 END"
 #define SHOWN                                                                                 \
     "j.seq, q.name, j.state, j.rank, j.available_at, j.id, j.name, j.version, j.unique_key, " \
     "j.deliveries, j.failures, j.crashes, j.releases, j.losses, j.exceptions, j.parks, "      \
     "j.parked_since, j.fence, j.enqueued_at, j.base_at, ifnull(j.died_at, 0), j.reason, "     \
     "j.taken, j.traced, " PLACE ", w.id, w.alive_until, w.boot, j.header, j.body, "           \
-    "j.cancel"
+    "j.cancel, ifnull(j.keep_until, 0)"
 #define JOINED                                                \
     "JOIN jobqueue_queue q ON q.id=j.queue "                  \
     "LEFT JOIN jobqueue_held h ON h.seq=j.seq AND j.state=0 " \
     "LEFT JOIN jobqueue_worker w ON w.key=h.worker "
 #define FIND            \
     "SELECT " SHOWN " " \
-    "FROM jobqueue_job j " JOINED "WHERE j.id=?1"
+    "FROM jobqueue_job j " JOINED "WHERE j.id=?1 AND (?2 IS NULL OR q.name=?2)"
 /* A page: l gives the places p0, p1, p2 behind the cursor (?3, ?4, ?5) and the job s; one more
  * than the limit. */
 #define PAGE(places)                      \
@@ -56,11 +57,14 @@
     "ORDER BY 1, 2, 3 LIMIT ?2)"
 #define READY_LINES READY_LINE " UNION ALL " TAKEN_LINE " UNION ALL " DUE_LINE
 #define READY_PLACES READY_LINES " UNION ALL " EXPIRED_PLACES " ORDER BY 1, 2, 3 LIMIT ?2"
+#define FOLLOWER_PLACES                                   \
+    "SELECT 0, available_at, seq, seq FROM jobqueue_job " \
+    "WHERE " SQL_FOLLOWS " AND queue=?1 AND (available_at, seq) > (?4, ?5)"
 #define DELAYED_PLACES                                     \
     "SELECT 0 AS p0, due AS p1, seq AS p2, seq AS s "      \
     "FROM jobqueue_delayed "                               \
     "WHERE queue=?1 AND due>?6 AND (due, seq) > (?4, ?5) " \
-    "ORDER BY due, seq LIMIT ?2"
+    "UNION ALL " FOLLOWER_PLACES " ORDER BY 2, 3 LIMIT ?2"
 #define RESERVED_PLACES                                                 \
     "SELECT 0 AS p0, 0 AS p1, h.seq AS p2, h.seq AS s "                 \
     "FROM jobqueue_held h "                                             \
@@ -81,7 +85,8 @@
     "ORDER BY died_at DESC, seq DESC LIMIT ?2"
 #define SHOW_ERROR "SELECT error FROM jobqueue_error WHERE seq=?1"
 #define SHOW_HISTORY "SELECT entry FROM jobqueue_history WHERE seq=?1 ORDER BY n"
-enum { PLACE_COLUMN = 31 };
+#define SHOW_OUTCOME "SELECT outcome FROM jobqueue_outcome WHERE seq=?1"
+enum { PLACE_COLUMN = 32, FOLLOWS = 3 /* nobody gets it before its key is free */ };
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
@@ -95,6 +100,7 @@ static void read_numbers(sqlite3_stmt *stmt, jobq_record *r, bool held)
     r->reason = (uint8_t)sqlite3_column_int(stmt, 21);
     r->taken_back = sqlite3_column_int(stmt, 22);
     r->cancel = (uint8_t)sqlite3_column_int(stmt, 30);
+    r->keep_until_ms = sqlite3_column_int64(stmt, 31);
 }
 
 /* The state people see; sets who holds it. False: no memory. */
@@ -108,7 +114,9 @@ static bool read_state(const sqlite_store *store, sqlite3_stmt *stmt, jobq_batch
     if (r->state != SQL_LIVE)
         return true;
     if (place != SQL_RESERVED) {
-        r->state = place == SQL_DELAYED && r->available_at_ms > now_ms ? SQL_DELAYED : SQL_READY;
+        r->state = place == FOLLOWS || (place == SQL_DELAYED && r->available_at_ms > now_ms)
+                       ? SQL_DELAYED
+                       : SQL_READY;
         return true;
     }
     if (!boot || strcmp(boot, store->boot) != 0 || sqlite3_column_int64(stmt, 26) <= boot_ms)
@@ -118,16 +126,16 @@ static bool read_state(const sqlite_store *store, sqlite3_stmt *stmt, jobq_batch
     return jobq__sqlite_copy(stmt, 25, out, &r->reserved_by);
 }
 
-static int read_error(sqlite_store *store, int64_t seq, jobq_batch *out, jobq_record *r)
+static int read_bytes(sqlite_store *store, sqlite3_stmt *stmt, int64_t seq, jobq_batch *out,
+                      jobq_slice *to)
 {
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_SHOW_ERROR, SHOW_ERROR);
     int rc;
 
     if (!stmt)
         return jobq__error_code();
     sqlite3_bind_int64(stmt, 1, seq);
     rc = jobq__sqlite_row(store, stmt);
-    if (rc > 0 && !jobq__sqlite_copy(stmt, 0, out, &r->error))
+    if (rc > 0 && !jobq__sqlite_copy(stmt, 0, out, to))
         rc = jobq__error_nomem();
     sqlite3_reset(stmt);
     return rc < 0 ? rc : 0;
@@ -173,13 +181,17 @@ static int read_shown(sqlite_store *store, sqlite3_stmt *stmt, bool keys_only, j
         !jobq__sqlite_copy(stmt, 29, out, &r->body))
         return jobq__error_nomem();
     if (sqlite3_column_int(stmt, 23)) {
-        rc = read_error(store, seq, out, r);
+        rc = read_bytes(store, jobq__sqlite_use(store, ST_SHOW_ERROR, SHOW_ERROR), seq, out,
+                        &r->error);
+        rc = rc ? rc
+                : read_bytes(store, jobq__sqlite_use(store, ST_SHOW_OUTCOME, SHOW_OUTCOME), seq,
+                             out, &r->outcome);
         rc = rc ? rc : read_history(store, seq, out, r);
     }
     return rc;
 }
 
-static int find(sqlite_store *store, jobq_slice id, jobq_batch *out)
+static int find(sqlite_store *store, jobq_slice queue, jobq_slice id, jobq_batch *out)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_FIND, FIND);
     int rc;
@@ -187,6 +199,7 @@ static int find(sqlite_store *store, jobq_slice id, jobq_batch *out)
     if (!stmt)
         return jobq__error_code();
     jobq__sqlite_bind(stmt, 1, id);
+    jobq__sqlite_bind(stmt, 2, queue);
     rc = jobq__sqlite_row(store, stmt);
     if (rc == 0)
         return jobq__refuse_id(id);
@@ -196,12 +209,12 @@ static int find(sqlite_store *store, jobq_slice id, jobq_batch *out)
     return rc;
 }
 
-int jobq__sqlite_find(void *handle, jobq_slice id, jobq_batch *out)
+int jobq__sqlite_find(void *handle, jobq_slice queue, jobq_slice id, jobq_batch *out)
 {
     sqlite_store *store = handle;
     int rc = jobq__sqlite_enter(store, false);
 
-    return rc < 0 ? rc : jobq__sqlite_leave(store, find(store, id, out));
+    return rc < 0 ? rc : jobq__sqlite_leave(store, find(store, queue, id, out));
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

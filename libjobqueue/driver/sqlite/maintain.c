@@ -46,9 +46,9 @@ enum { FORGET_WORKER_MS = 3600000 }; /* how long a record remembers that jobs we
 #define WORKER_SWEEP               \
     "DELETE FROM jobqueue_worker " \
     "WHERE taken=1 AND (boot<>?1 OR alive_until<=?2) AND NOT " HOLDS_ANY
-#define DONE_NEXT                           \
-    "SELECT seq, traced FROM jobqueue_job " \
-    "WHERE state=3 AND keep_until<=?1 "     \
+#define KEPT_NEXT                   \
+    "SELECT seq FROM jobqueue_job " \
+    "WHERE keep_until<=?1 "         \
     "ORDER BY keep_until LIMIT 1"
 
 static int run_with(sqlite_store *store, sqlite_statement which, const char *sql, int64_t first,
@@ -127,7 +127,7 @@ static bool was_running(const expired_worker *worker, int64_t seq, int64_t nonce
 {
     for (size_t i = 0; i < worker->running_count; i++)
         if (worker->running[i].word[0] == (uint64_t)seq &&
-            worker->running[i].word[2] >> 1 == (uint64_t)nonce)
+            worker->running[i].word[2] == (uint64_t)nonce)
             return true;
     return false;
 }
@@ -232,25 +232,78 @@ static int judge_workers(sqlite_store *store, jobq_maintenance *m)
     return rc < 0 ? rc : sweep_workers(store);
 }
 
-/* ---- kept results ---------------------------------------------------------------------------- */
+/* ---- followers of unique keys ---------------------------------------------------------------- */
 
-static int collect_done(sqlite_store *store, jobq_maintenance *m)
+/* A program with an older library, connected since before the migration, ends a job and knows
+ * nothing of who follows it. */
+#define STRANDED                                                                  \
+    "SELECT f.seq FROM jobqueue_queue q "                                         \
+    "CROSS JOIN jobqueue_job f ON f.queue=q.id AND f.unique_key IS NOT NULL AND " \
+    "f.state=0 AND f.key_state<>1 AND f.key_state=2 "                             \
+    "WHERE NOT EXISTS(SELECT 1 FROM jobqueue_job k WHERE k.queue=f.queue AND "    \
+    "k.unique_key=f.unique_key AND k.unique_key IS NOT NULL AND k.state=0 AND "   \
+    "k.key_state<>1 AND k.key_state=0) LIMIT 1"
+#define KEY_TAKE "UPDATE jobqueue_job SET key_state=0 WHERE seq=?1"
+enum { LOOK_FOR_FOLLOWERS_US = 5000000 };
+
+/* 1 there is one. */
+static int find_stranded(sqlite_store *store, int64_t *seq_out)
 {
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_DONE_NEXT, DONE_NEXT);
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_STRANDED, STRANDED);
+    int rc = stmt ? jobq__sqlite_row(store, stmt) : jobq__error_code();
+
+    if (rc > 0) {
+        *seq_out = sqlite3_column_int64(stmt, 0);
+        sqlite3_reset(stmt);
+    }
+    return rc;
+}
+
+static int hand_over_keys(sqlite_store *store, jobq_maintenance *m)
+{
+    int64_t seq;
+    int rc = 0;
+
+    while (rc == 0 && m->handled < m->limit) {
+        rc = find_stranded(store, &seq);
+        if (rc <= 0)
+            return rc;
+        rc = jobq__sqlite_put_off(store, seq);
+        rc = rc ? rc : jobq__sqlite_run_on(store, ST_KEY_TAKE, KEY_TAKE, seq);
+        m->handled++;
+    }
+    return rc;
+}
+
+/* A read now and then; 1 there is something to do. */
+static int look_for_stranded(sqlite_store *store)
+{
+    const int64_t now_us = jobq__clock_mono_us();
+    int64_t seq;
+
+    if (store->followers_us && now_us - store->followers_us < LOOK_FOR_FOLLOWERS_US)
+        return 0;
+    store->followers_us = now_us;
+    return find_stranded(store, &seq);
+}
+
+/* ---- kept results, dead jobs whose retention is over ----------------------------------------- */
+
+static int collect(sqlite_store *store, jobq_maintenance *m)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_KEPT_NEXT, KEPT_NEXT);
     int rc = stmt ? 0 : jobq__error_code();
 
     while (rc == 0 && m->handled < m->limit) {
         int64_t seq;
-        bool traced;
 
         sqlite3_bind_int64(stmt, 1, m->now_ms);
         rc = jobq__sqlite_row(store, stmt);
         if (rc <= 0)
             return rc;
         seq = sqlite3_column_int64(stmt, 0);
-        traced = sqlite3_column_int(stmt, 1);
         sqlite3_reset(stmt);
-        rc = jobq__sqlite_drop_job(store, seq, traced);
+        rc = jobq__sqlite_drop_job(store, seq);
         m->handled++;
     }
     return rc;
@@ -269,31 +322,35 @@ static int next_due(sqlite_store *store, jobq_maintenance *m)
     return rc;
 }
 
-static int run_maintenance(sqlite_store *store, jobq_maintenance *m)
+static int run_maintenance(sqlite_store *store, jobq_maintenance *m, bool stranded)
 {
     int rc = promote(store, m);
 
+    if (rc == 0 && stranded)
+        rc = hand_over_keys(store, m);
     if (rc == 0 && m->take_back && jobq__sqlite_settles_ms(store) == 0)
         rc = judge_workers(store, m);
     if (rc == 0)
-        rc = collect_done(store, m);
+        rc = collect(store, m);
     m->more = m->handled >= m->limit;
+    rc = rc ? rc : jobq__sqlite_drop_minutes(store, m->now_ms / 60000 - INT64_C(24) * 60);
     return rc ? rc : next_due(store, m);
 }
 
 static int maintain(sqlite_store *store, jobq_maintenance *m)
 {
-    int rc;
+    int rc, stranded;
 
     m->now_ms = jobq__clock_wall_ms();
     m->handled = 0;
     m->more = false;
-    rc = next_due(store, m);
-    if (rc < 0 || m->next_due_ms == 0 || m->next_due_ms > m->now_ms)
+    stranded = look_for_stranded(store);
+    rc = stranded < 0 ? stranded : next_due(store, m);
+    if (rc < 0 || (!stranded && (m->next_due_ms == 0 || m->next_due_ms > m->now_ms)))
         return rc;
     /* All of it would be found due again if it were lost: nobody waits for the disk. */
     rc = jobq__sqlite_begin_hurried(store, false);
-    return rc < 0 ? rc : jobq__sqlite_finish(store, run_maintenance(store, m));
+    return rc < 0 ? rc : jobq__sqlite_finish(store, run_maintenance(store, m, stranded));
 }
 
 int jobq__sqlite_maintain(void *handle, jobq_maintenance *m)

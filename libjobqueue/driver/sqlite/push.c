@@ -11,8 +11,8 @@
 
 #define JOB_ADD                                                                           \
     "INSERT INTO jobqueue_job(queue, rank, version, available_at, enqueued_at, base_at, " \
-    "id, name, unique_key, header, body) "                                                \
-    "VALUES(?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10)"
+    "id, name, unique_key, header, body, key_state) "                                     \
+    "VALUES(?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
 #define READY_ADD                                                 \
     "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) " \
     "VALUES(?1, ?2, ?3, ?4)"
@@ -21,22 +21,32 @@
     "VALUES(?3, ?4, ?1, ?2)"
 #define ID_EXISTS "SELECT 1 FROM jobqueue_job WHERE id=?1"
 
-/* Why was the row refused? */
-static int judge_conflict(sqlite_store *store, jobq_push *item, int64_t queue)
+static int id_exists(sqlite_store *store, jobq_slice id)
 {
-    sqlite3_stmt *by_id = jobq__sqlite_use(store, ST_ID_EXISTS, ID_EXISTS);
-    sqlite3_stmt *by_key = jobq__sqlite_use(store, ST_HOLDER, SQL_HOLDER);
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_ID_EXISTS, ID_EXISTS);
     int rc;
 
-    if (!by_id || !by_key)
+    if (!stmt)
         return jobq__error_code();
-    jobq__sqlite_bind(by_id, 1, item->id);
-    rc = jobq__sqlite_row(store, by_id);
-    sqlite3_reset(by_id);
+    jobq__sqlite_bind(stmt, 1, id);
+    rc = jobq__sqlite_row(store, stmt);
+    sqlite3_reset(stmt);
+    return rc;
+}
+
+/* Why was the row refused? */
+static int judge_conflict(sqlite_store *store, jobq_push *item, int64_t queue, int64_t due_ms,
+                          int64_t now_ms)
+{
+    sqlite3_stmt *by_key = jobq__sqlite_use(store, ST_HOLDER, SQL_HOLDER);
+    int rc = by_key ? id_exists(store, item->id) : jobq__error_code();
+
     if (rc != 0) {
         item->result = JOBQ_EEXISTS;
         return rc < 0 ? rc : 0;
     }
+    if (item->on_duplicate == JOBQ_DUPLICATE_REPLACE)
+        return jobq__sqlite_replace(store, item, queue, due_ms, now_ms);
     sqlite3_bind_int64(by_key, 1, queue);
     jobq__sqlite_bind(by_key, 2, item->unique);
     rc = jobq__sqlite_row(store, by_key);
@@ -59,9 +69,8 @@ static int64_t due_at(const jobq_push *item, int64_t now_ms)
     return at_ms > now_ms ? at_ms : now_ms;
 }
 
-/* 1 stored, 0 refused by a unique index. */
-static int add_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms,
-                   int64_t now_ms)
+int jobq__sqlite_add_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms,
+                         int64_t now_ms, bool follower)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_JOB_ADD, JOB_ADD);
     int step;
@@ -78,6 +87,7 @@ static int add_job(sqlite_store *store, const jobq_push *item, int64_t queue, in
     jobq__sqlite_bind(stmt, 8, item->unique);
     jobq__sqlite_bind_blob(stmt, 9, item->header);
     jobq__sqlite_bind_blob(stmt, 10, item->body);
+    sqlite3_bind_int(stmt, 11, follower ? 2 : 0);
     step = sqlite3_step(stmt);
     if (step != SQLITE_DONE && step != SQLITE_CONSTRAINT_UNIQUE)
         jobq__sqlite_fail(store, "pushing a job");
@@ -86,7 +96,7 @@ static int add_job(sqlite_store *store, const jobq_push *item, int64_t queue, in
 }
 
 static int place_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms,
-                     int64_t now_ms)
+                     int64_t now_ms, int64_t seq)
 {
     sqlite3_stmt *stmt = due_ms > now_ms ? jobq__sqlite_use(store, ST_DELAYED_ADD, DELAYED_ADD)
                                          : jobq__sqlite_use(store, ST_READY_ADD, READY_ADD);
@@ -96,21 +106,54 @@ static int place_job(sqlite_store *store, const jobq_push *item, int64_t queue, 
     sqlite3_bind_int64(stmt, 1, queue);
     sqlite3_bind_int(stmt, 2, JOBQ__TOP_PRIORITY - item->priority);
     sqlite3_bind_int64(stmt, 3, due_ms);
-    sqlite3_bind_int64(stmt, 4, sqlite3_last_insert_rowid(store->db));
+    sqlite3_bind_int64(stmt, 4, seq);
     return jobq__sqlite_run(store, stmt);
+}
+
+/* Stored: in its line, unless it is one too many for its queue. */
+static int admit(sqlite_store *store, jobq_push *item, int64_t queue, int64_t due_ms,
+                 int64_t now_ms)
+{
+    const int64_t seq = sqlite3_last_insert_rowid(store->db);
+    int rc = jobq__sqlite_has_room(store, queue);
+
+    if (rc > 0)
+        return place_job(store, item, queue, due_ms, now_ms, seq);
+    if (rc < 0)
+        return rc;
+    item->result = JOBQ_EFULL;
+    return jobq__sqlite_drop_job(store, seq);
+}
+
+/* A known id is a duplicate whatever the guard says. */
+static int judge_guard(sqlite_store *store, jobq_push *item)
+{
+    int rc = id_exists(store, item->id);
+
+    if (rc == 0)
+        rc = jobq__sqlite_judge_guard(store, item->guard);
+    else if (rc > 0)
+        return 1; /* the insert will find it, too */
+    if (rc == 0)
+        item->result = JOBQ_EGUARD;
+    return rc;
 }
 
 static int push_one(sqlite_store *store, jobq_push *item, int64_t now_ms)
 {
     int64_t queue, due_ms = due_at(item, now_ms);
-    int rc = jobq__sqlite_queue_key(store, item->queue, true, &queue);
+    int rc = item->guard ? judge_guard(store, item) : 1;
 
+    if (rc <= 0)
+        return rc;
+    rc = jobq__sqlite_queue_key(store, item->queue, true, &queue);
     if (rc == 0)
-        rc = add_job(store, item, queue, due_ms, now_ms);
+        rc = jobq__sqlite_add_job(store, item, queue, due_ms, now_ms, false);
     if (rc < 0)
         return rc;
     item->result = 0;
-    return rc ? place_job(store, item, queue, due_ms, now_ms) : judge_conflict(store, item, queue);
+    return rc ? admit(store, item, queue, due_ms, now_ms)
+              : judge_conflict(store, item, queue, due_ms, now_ms);
 }
 
 int jobq__sqlite_add_follow(sqlite_store *store, const jobq_push *follow, int64_t now_ms)

@@ -7,9 +7,17 @@
 #include "util/error.h"
 
 #define UNHOLD "DELETE FROM jobqueue_held WHERE seq=?1 AND nonce=?2 AND worker=?3"
-#define JOB_DROP "DELETE FROM jobqueue_job WHERE seq=?1"
+/* One that nothing hangs on; any other one. */
+#define JOB_DROP "DELETE FROM jobqueue_job WHERE seq=?1 AND NOT traced AND unique_key IS NULL"
+#define JOB_DROP_ANY "DELETE FROM jobqueue_job WHERE seq=?1"
 #define ERROR_DROP "DELETE FROM jobqueue_error WHERE seq=?1"
 #define HISTORY_DROP "DELETE FROM jobqueue_history WHERE seq=?1"
+#define OUTCOME_DROP "DELETE FROM jobqueue_outcome WHERE seq=?1"
+#define HOLDS "SELECT 1 FROM jobqueue_held WHERE seq=?1 AND nonce=?2 AND worker=?3"
+#define KEY_FREE "UPDATE jobqueue_job SET key_state=1 WHERE seq=?1 AND " SQL_KEYED
+#define OUTCOME_SET "INSERT OR REPLACE INTO jobqueue_outcome(seq, outcome) VALUES(?1, ?2)"
+#define TRACE "UPDATE jobqueue_job SET traced=1 WHERE seq=?1 AND NOT traced"
+#define BARE "UPDATE jobqueue_job SET body=x'' WHERE seq=?1"
 #define JOB_KEEP                                                                              \
     "UPDATE jobqueue_job "                                                                    \
     "SET state=3, cancel=0, keep_until=?2, fence=fence+1, deliveries=deliveries+1, taken=0, " \
@@ -23,9 +31,9 @@
     "SET " COUNTERS ", available_at=CASE WHEN cancel THEN ?10 ELSE ?10+?11 END " \
     "WHERE seq=?1 "                                                              \
     "RETURNING cancel"
-#define JOB_DEAD                                                    \
-    "UPDATE jobqueue_job "                                          \
-    "SET " COUNTERS ", died_at=?10, state=4, cancel=0, reason=?11 " \
+#define JOB_DEAD                                                                    \
+    "UPDATE jobqueue_job "                                                          \
+    "SET " COUNTERS ", died_at=?10, state=4, cancel=0, reason=?11, keep_until=?12 " \
     "WHERE seq=?1"
 #define JOB_GIVE_BACK                                                     \
     "UPDATE jobqueue_job "                                                \
@@ -49,15 +57,36 @@
     "DELETE FROM jobqueue_history " \
     "WHERE seq=?1 AND n <= (SELECT max(n) FROM jobqueue_history WHERE seq=?1) - ?2"
 
-int jobq__sqlite_drop_job(sqlite_store *store, int64_t seq, bool traced)
+/* First its key: a trigger gives it to the follower. */
+static int drop_with_all(sqlite_store *store, int64_t seq)
+{
+    static const struct {
+        sqlite_statement which;
+        const char *sql;
+    } steps[] = {{ST_KEY_FREE, KEY_FREE},
+                 {ST_ERROR_DROP, ERROR_DROP},
+                 {ST_HISTORY_DROP, HISTORY_DROP},
+                 {ST_OUTCOME_DROP, OUTCOME_DROP},
+                 {ST_JOB_DROP_ANY, JOB_DROP_ANY}};
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0; i++)
+        rc = jobq__sqlite_run_on(store, steps[i].which, steps[i].sql, seq);
+    return rc;
+}
+
+/* Most have neither key nor traces. Triggers for the others would cost all of them a fifth of
+ * their rate. */
+int jobq__sqlite_drop_job(sqlite_store *store, int64_t seq)
 {
     int rc = jobq__sqlite_run_on(store, ST_JOB_DROP, JOB_DROP, seq);
 
-    if (rc == 0 && traced)
-        rc = jobq__sqlite_run_on(store, ST_ERROR_DROP, ERROR_DROP, seq);
-    if (rc == 0 && traced)
-        rc = jobq__sqlite_run_on(store, ST_HISTORY_DROP, HISTORY_DROP, seq);
-    return rc;
+    return rc || sqlite3_changes(store->db) ? rc : drop_with_all(store, seq);
+}
+
+int jobq__sqlite_put_off(sqlite_store *store, int64_t seq)
+{
+    return jobq__sqlite_run_on(store, ST_PUT_OFF, PUT_OFF, seq);
 }
 
 int jobq__sqlite_line_up(sqlite_store *store, int64_t seq, bool taken)
@@ -68,14 +97,15 @@ int jobq__sqlite_line_up(sqlite_store *store, int64_t seq, bool taken)
 
 /* ---- settle ---------------------------------------------------------------------------------- */
 
-static int set_error(sqlite_store *store, int64_t seq, jobq_slice error)
+static int set_bytes(sqlite_store *store, sqlite_statement which, const char *sql, int64_t seq,
+                     jobq_slice bytes)
 {
-    sqlite3_stmt *stmt = error.p ? jobq__sqlite_use(store, ST_ERROR_SET, ERROR_SET) : NULL;
+    sqlite3_stmt *stmt = bytes.p ? jobq__sqlite_use(store, which, sql) : NULL;
 
     if (!stmt)
-        return error.p ? jobq__error_code() : 0;
+        return bytes.p ? jobq__error_code() : 0;
     sqlite3_bind_int64(stmt, 1, seq);
-    jobq__sqlite_bind_blob(stmt, 2, error);
+    jobq__sqlite_bind_blob(stmt, 2, bytes);
     return jobq__sqlite_run(store, stmt);
 }
 
@@ -97,19 +127,21 @@ int jobq__sqlite_add_history(sqlite_store *store, int64_t seq, jobq_slice entry)
 
 static bool is_traced(const jobq_settlement *s)
 {
-    return (s->token.word[2] & 1) || s->error.p || s->history.p;
+    return s->error.p || s->history.p || s->outcome.p;
 }
 
 static int keep_done(sqlite_store *store, const jobq_settlement *s, int64_t seq, int64_t now_ms)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_JOB_KEEP, JOB_KEEP);
+    int rc;
 
     if (!stmt)
         return jobq__error_code();
     sqlite3_bind_int64(stmt, 1, seq);
     sqlite3_bind_int64(stmt, 2, now_ms + s->keep_ms);
     sqlite3_bind_int(stmt, 3, is_traced(s));
-    return jobq__sqlite_run(store, stmt);
+    rc = jobq__sqlite_run(store, stmt);
+    return rc == 0 && s->keep_bare ? jobq__sqlite_run_on(store, ST_BARE, BARE, seq) : rc;
 }
 
 static void bind_counters(sqlite3_stmt *stmt, const jobq_settlement *s, int64_t seq)
@@ -140,8 +172,7 @@ static int put_back(sqlite_store *store, const jobq_settlement *s, int64_t seq, 
     sqlite3_reset(stmt);
     if (rc < 0)
         return rc;
-    return later ? jobq__sqlite_run_on(store, ST_PUT_OFF, PUT_OFF, seq)
-                 : jobq__sqlite_line_up(store, seq, false);
+    return later ? jobq__sqlite_put_off(store, seq) : jobq__sqlite_line_up(store, seq, false);
 }
 
 static int bury(sqlite_store *store, const jobq_settlement *s, int64_t seq, int64_t now_ms)
@@ -153,6 +184,10 @@ static int bury(sqlite_store *store, const jobq_settlement *s, int64_t seq, int6
     bind_counters(stmt, s, seq);
     sqlite3_bind_int64(stmt, 10, now_ms);
     sqlite3_bind_int(stmt, 11, s->reason);
+    if (s->keep_ms > 0)
+        sqlite3_bind_int64(stmt, 12, now_ms + s->keep_ms);
+    else
+        sqlite3_bind_null(stmt, 12);
     return jobq__sqlite_run(store, stmt);
 }
 
@@ -180,7 +215,7 @@ static int apply(sqlite_store *store, const jobq_settlement *s, int64_t now_ms, 
     switch (s->op) {
     case JOBQ_OP_DONE:
         return s->keep_ms > 0 ? keep_done(store, s, seq, now_ms)
-                              : jobq__sqlite_drop_job(store, seq, is_traced(s));
+                              : jobq__sqlite_drop_job(store, seq);
     case JOBQ_OP_BACK:
         *ring = true;
         return put_back(store, s, seq, now_ms);
@@ -192,28 +227,61 @@ static int apply(sqlite_store *store, const jobq_settlement *s, int64_t now_ms, 
     }
 }
 
-int jobq__sqlite_settle(sqlite_store *store, int64_t worker, jobq_settlement *s, int64_t now_ms,
-                        bool *ring)
+static void bind_token(sqlite3_stmt *stmt, const jobq_settlement *s, int64_t worker)
 {
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_UNHOLD, UNHOLD);
-    int64_t seq = (int64_t)s->token.word[0];
+    sqlite3_bind_int64(stmt, 1, (int64_t)s->token.word[0]);
+    sqlite3_bind_int64(stmt, 2, (int64_t)(s->token.word[2]));
+    sqlite3_bind_int64(stmt, 3, worker);
+}
+
+/* It stays with its holder: only what is known of it changes. */
+static int note(sqlite_store *store, int64_t worker, jobq_settlement *s)
+{
+    const int64_t seq = (int64_t)s->token.word[0];
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_HOLDS, HOLDS);
     int rc;
 
     if (!stmt)
         return jobq__error_code();
-    sqlite3_bind_int64(stmt, 1, seq);
-    sqlite3_bind_int64(stmt, 2, (int64_t)(s->token.word[2] >> 1));
-    sqlite3_bind_int64(stmt, 3, worker);
+    bind_token(stmt, s, worker);
+    rc = jobq__sqlite_row(store, stmt);
+    sqlite3_reset(stmt);
+    s->result = rc > 0 ? 0 : JOBQ_ELEASE;
+    if (rc <= 0)
+        return rc;
+    if (s->op == JOBQ_OP_FREE_KEY)
+        return jobq__sqlite_run_on(store, ST_KEY_FREE, KEY_FREE, seq);
+    rc = set_bytes(store, ST_OUTCOME_SET, OUTCOME_SET, seq, s->outcome);
+    return rc ? rc : jobq__sqlite_run_on(store, ST_TRACE, TRACE, seq);
+}
+
+static int keep_texts(sqlite_store *store, const jobq_settlement *s, int64_t seq)
+{
+    int rc = set_bytes(store, ST_ERROR_SET, ERROR_SET, seq, s->error);
+
+    rc = rc ? rc : set_bytes(store, ST_OUTCOME_SET, OUTCOME_SET, seq, s->outcome);
+    return rc ? rc : jobq__sqlite_add_history(store, seq, s->history);
+}
+
+int jobq__sqlite_settle(sqlite_store *store, int64_t worker, jobq_settlement *s, int64_t now_ms,
+                        bool *ring)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, ST_UNHOLD, UNHOLD);
+    int rc;
+
+    if (s->op == JOBQ_OP_FREE_KEY || s->op == JOBQ_OP_PROGRESS)
+        return note(store, worker, s);
+    if (!stmt)
+        return jobq__error_code();
+    bind_token(stmt, s, worker);
     rc = jobq__sqlite_run(store, stmt);
     if (rc < 0)
         return rc;
     s->result = sqlite3_changes(store->db) == 1 ? 0 : JOBQ_ELEASE;
     if (s->result != 0)
         return 0;
-    if (s->op != JOBQ_OP_DONE || s->keep_ms > 0) {
-        rc = set_error(store, seq, s->error);
-        rc = rc ? rc : jobq__sqlite_add_history(store, seq, s->history);
-    }
+    if (s->op != JOBQ_OP_DONE || s->keep_ms > 0)
+        rc = keep_texts(store, s, (int64_t)s->token.word[0]);
     rc = rc ? rc : jobq__sqlite_add_follow(store, s->follow, now_ms);
     return rc ? rc : apply(store, s, now_ms, ring);
 }

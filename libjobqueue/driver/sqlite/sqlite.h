@@ -10,8 +10,7 @@
  *     jobqueue_held      is with a worker: seq, worker, nonce of the hand-out
  *
  * A live job stands in exactly one of the four; every change of place is one transaction.
- * A hand-out's token: word[0] = seq, word[1] = fence,
- * word[2] = nonce << 1 | "has error or history".
+ * A hand-out's token: word[0] = seq, word[1] = fence, word[2] = nonce.
  */
 #ifndef JOBQ_DRIVER_SQLITE_H
 #define JOBQ_DRIVER_SQLITE_H
@@ -25,10 +24,13 @@ enum { SQL_LIVE = 0, SQL_DONE = 3, SQL_DEAD = 4 };         /* jobqueue_job.state
 enum { SQL_READY = 0, SQL_DELAYED = 1, SQL_RESERVED = 2 }; /* what a live job is seen as */
 enum { SQL_QUEUES_CACHED = 32 };
 
+/* Of the jobs with a unique key, by jobqueue_job_unique: as in the index. */
+#define SQL_KEYED "unique_key IS NOT NULL AND state=0 AND key_state<>1"
+#define SQL_FOLLOWS SQL_KEYED " AND key_state=2"
 /* The job that has a unique key now. */
 #define SQL_HOLDER                 \
     "SELECT id FROM jobqueue_job " \
-    "WHERE queue=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND state=0"
+    "WHERE queue=?1 AND unique_key=?2 AND " SQL_KEYED " AND key_state=0"
 #define SQL_QUEUES "SELECT name FROM jobqueue_queue ORDER BY name"
 
 /* Prepared statements, kept per connection. The text stands where it is used, or above when two
@@ -53,6 +55,10 @@ typedef enum {
     ST_CUT_TAKEN,
     ST_UNHOLD,
     ST_JOB_DROP,
+    ST_JOB_DROP_ANY,
+    ST_ERROR_DROP,
+    ST_HISTORY_DROP,
+    ST_OUTCOME_DROP,
     ST_JOB_KEEP,
     ST_JOB_BACK,
     ST_JOB_GIVE_BACK,
@@ -61,10 +67,8 @@ typedef enum {
     ST_LINE_UP_TAKEN,
     ST_PUT_OFF,
     ST_ERROR_SET,
-    ST_ERROR_DROP,
     ST_HISTORY_ADD,
     ST_HISTORY_CUT,
-    ST_HISTORY_DROP,
     ST_NEXT_DUE,
     ST_NEXT_EXPIRY,
     ST_WORKER_GET,
@@ -84,7 +88,7 @@ typedef enum {
     ST_TAKE_BACK,
     ST_WORKER_TAKEN,
     ST_WORKER_DROP,
-    ST_DONE_NEXT,
+    ST_KEPT_NEXT,
     ST_SPARE,
     ST_LOOK,
     ST_FIND,
@@ -112,6 +116,31 @@ typedef enum {
     ST_CUT_PLACE_TAKEN,
     ST_CUT_PLACE_DELAYED,
     ST_CLEAR_NEXT,
+    ST_HOLDS,
+    ST_KEY_FREE,
+    ST_OUTCOME_SET,
+    ST_TRACE,
+    ST_SHOW_OUTCOME,
+    ST_FOLLOWER,
+    ST_FOLLOWER_ADD,
+    ST_REPLACE,
+    ST_BARE,
+    ST_LIMIT_GET,
+    ST_LIMIT_SET,
+    ST_ROOM_SET,
+    ST_ROOM_COUNT,
+    ST_EFFECT_HOLDS,
+    ST_MINUTE_ADD,
+    ST_MINUTES,
+    ST_MINUTES_CUT,
+    ST_JOB_STATE,
+    ST_STRANDED,
+    ST_KEY_TAKE,
+    ST_AUDIT_JOBS,
+    ST_AUDIT_READY,
+    ST_AUDIT_TAKEN,
+    ST_AUDIT_DELAYED,
+    ST_AUDIT_HELD,
     ST_COUNT
 } sqlite_statement;
 
@@ -128,15 +157,17 @@ typedef struct sqlite_store {
     bool syncing; /* what synchronous says now: do commits wait for the disk? */
     bool hurried; /* somebody waits for the transaction under way: no checkpoint after it */
     int64_t timeout_ms;
-    sqlite3 *db;  /* NULL: not connected */
-    int busy;     /* atomic: a call is under way */
-    bool suspect; /* drop the connection when the call ends */
+    int64_t unlimited; /* a queue that has no capacity, for the transaction under way; 0 = none */
+    sqlite3 *db;       /* NULL: not connected */
+    int busy;          /* atomic: a call is under way */
+    bool suspect;      /* drop the connection when the call ends */
     dev_t device;
     ino_t inode;
     int64_t deadline_us; /* of the call under way, monotonic */
     /* stall.c, monotonic, 0 = never: since when the lock is waited for (beyond failed calls), when
      * the transaction under way got it, when it was last got after a long wait. */
     int64_t waiting_us, begun_us, stalled_us;
+    int64_t followers_us; /* when followers were last looked at, monotonic, 0 = never */
     char boot[37];
     sqlite3_stmt *statements[ST_COUNT];
     sqlite_queue queues[SQL_QUEUES_CACHED];
@@ -156,6 +187,15 @@ void jobq__sqlite_disconnect(sqlite_store *store);
 void jobq__sqlite_ring(const sqlite_store *store);
 
 /* ---- file.c ---------------------------------------------------------------------------------- */
+
+/* A kind of file system, and what is to be said of a file that lies on one. */
+typedef struct {
+    const char *name, *advice; /* NULL: unknown, nothing */
+    uint32_t magic;
+    int grade; /* JOBQ_REMARK_*; PROBLEM: it is refused */
+} jobq__sqlite_disk;
+/* Of the file's folder; NULL: errno says why it is not known. */
+const jobq__sqlite_disk *jobq__sqlite_disk_of(const sqlite_store *store);
 
 /* Before opening; makes the file when allowed. */
 int jobq__sqlite_check_file(sqlite_store *store, bool create);
@@ -204,6 +244,8 @@ int64_t jobq__sqlite_settles_ms(const sqlite_store *store);
 
 int jobq__sqlite_migrate(sqlite_store *store);
 int jobq__sqlite_check_schema(sqlite_store *store);
+/* What the schema of this library is made of, into an empty database of nobody else's. */
+int jobq__sqlite_make_model(sqlite3 *db);
 
 /* ---- the operations -------------------------------------------------------------------------- */
 
@@ -214,10 +256,13 @@ int jobq__sqlite_settle(sqlite_store *store, int64_t worker, jobq_settlement *s,
                         bool *ring);
 int jobq__sqlite_next_due(sqlite_store *store, bool with_workers, int64_t but_worker,
                           int64_t now_ms, int64_t *due_out);
-int jobq__sqlite_drop_job(sqlite_store *store, int64_t seq, bool traced);
+int jobq__sqlite_drop_job(sqlite_store *store, int64_t seq);
+/* Out of whichever line it stands in. */
+int jobq__sqlite_leave_lines(sqlite_store *store, int64_t seq);
 /* Absent entry: nothing. */
 int jobq__sqlite_add_history(sqlite_store *store, int64_t seq, jobq_slice entry);
 int jobq__sqlite_line_up(sqlite_store *store, int64_t seq, bool taken);
+int jobq__sqlite_put_off(sqlite_store *store, int64_t seq); /* until its available_at */
 int jobq__sqlite_renew(void *handle, jobq_renewal *r);
 int jobq__sqlite_leave_worker(void *handle, jobq_slice worker);
 int jobq__sqlite_held(void *handle, jobq_slice worker, jobq_batch *out);
@@ -236,7 +281,7 @@ int jobq__sqlite_wait(void *handle, const jobq_wait *w);
 int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t count, int64_t *due_out,
                       int64_t *control_out);
 void jobq__sqlite_wait_close(sqlite_store *store);
-int jobq__sqlite_find(void *handle, jobq_slice id, jobq_batch *out);
+int jobq__sqlite_find(void *handle, jobq_slice queue, jobq_slice id, jobq_batch *out);
 int jobq__sqlite_list(void *handle, jobq_listing *l);
 int jobq__sqlite_counts(void *handle, jobq_slice queue, jobq_counts *counts_out);
 int jobq__sqlite_queues(void *handle, jobq_batch *out);
@@ -244,6 +289,24 @@ int jobq__sqlite_mend(void *handle, jobq_mending *m);
 int jobq__sqlite_control(void *handle, jobq_control *c);
 int jobq__sqlite_cancel(void *handle, jobq_cancelling *c);
 int jobq__sqlite_clear(void *handle, jobq_clearing *c);
+int jobq__sqlite_capacity(void *handle, jobq_limit *l);
+/* After one more job was stored: 1 there was room for it, 0 it is one too many. */
+int jobq__sqlite_has_room(sqlite_store *store, int64_t queue);
+int jobq__sqlite_book(void *handle, const jobq_minute *minutes, size_t n);
+int jobq__sqlite_minutes(void *handle, jobq_minutes *m);
+int jobq__sqlite_drop_minutes(sqlite_store *store, int64_t before_minute);
+int jobq__sqlite_audit(void *handle, jobq_audit *a);
+int jobq__sqlite_examine(void *handle, jobq_examination *e);
+int jobq__sqlite_effect(void *handle, jobq_effect *e);
+int jobq__sqlite_request(void *handle, jobq_request *r);
+/* 1: the guard is true, or there is none. */
+int jobq__sqlite_judge_guard(sqlite_store *store, const jobq_statement *guard);
+/* A push whose unique key is held, when it is to replace; sets result and holder. */
+int jobq__sqlite_replace(sqlite_store *store, jobq_push *item, int64_t queue, int64_t due_ms,
+                         int64_t now_ms);
+/* Stores a job that nobody gets until the key's holder gives it up; 1 stored, 0 refused. */
+int jobq__sqlite_add_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms,
+                         int64_t now_ms, bool follower);
 /* The value that tells of every change. */
 int jobq__sqlite_read_control(sqlite_store *store, int64_t *control_out);
 /* A job that follows another's end, in the transaction under way; NULL: nothing. */

@@ -219,6 +219,7 @@ static int take_lock(sqlite_store *store, bool full, bool hurried)
 
     store->hurried = hurried;
     store->begun_us = 0;
+    store->unlimited = 0;
     return stmt ? jobq__sqlite_run(store, stmt) : jobq__error_code();
 }
 

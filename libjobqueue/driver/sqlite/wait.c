@@ -28,6 +28,8 @@
     "(SELECT due FROM jobqueue_delayed ORDER BY due LIMIT 1), "   \
     "(SELECT value FROM jobqueue_control WHERE name='control')"
 
+#define JOB_STATE "SELECT state FROM jobqueue_job WHERE id=?1"
+
 enum { SAFETY_US = 30 * 1000000, QUIET_US = 50000, FAR_MS = 1000000000 };
 
 /* After a foreign write: microseconds from it at which to look. */
@@ -69,6 +71,22 @@ int jobq__sqlite_look(sqlite_store *store, const jobq_slice *queues, size_t coun
         if (rc == 0)
             rc = look_at(store, key, due_out, control_out);
     }
+    return rc;
+}
+
+/* 1: the job that is waited for stands in no line any more; also when nobody waits for one: 0. */
+static int look_at_job(sqlite_store *store, jobq_slice id)
+{
+    sqlite3_stmt *stmt = id.p ? jobq__sqlite_use(store, ST_JOB_STATE, JOB_STATE) : NULL;
+    int rc;
+
+    if (!stmt)
+        return id.p ? jobq__error_code() : 0;
+    jobq__sqlite_bind(stmt, 1, id);
+    rc = jobq__sqlite_row(store, stmt);
+    if (rc >= 0)
+        rc = rc == 0 || sqlite3_column_int(stmt, 0) != SQL_LIVE;
+    sqlite3_reset(stmt);
     return rc;
 }
 
@@ -155,8 +173,11 @@ static int look(sqlite_store *store, waiting *v)
 
     store->deadline_us = now_us + store->timeout_ms * 1000;
     rc = jobq__sqlite_look(store, v->w->queues, v->w->queue_count, &due_ms, &control);
+    rc = rc ? rc : look_at_job(store, v->w->job);
     if (rc != 0)
         return rc < 0 ? rc : JOBQ_WAIT_JOBS;
+    if (v->w->job.p && v->w->queue_count == 0)
+        due_ms = 0; /* who takes none is not woken for those that are due */
     if (due_ms > 0 && due_ms <= now_ms)
         return JOBQ_WAIT_JOBS;
     if (v->w->control && control != *v->w->control)

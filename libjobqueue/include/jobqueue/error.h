@@ -27,14 +27,18 @@ JOBQ_BEGIN_DECLS
     X(JOBQ_EPROTO, -9, "protocol", "the store answered something that makes no sense")             \
     X(JOBQ_EBUSY, -10, "busy",                                                                     \
       "somebody else held the store until the deadline; nothing was changed")                      \
-    X(JOBQ_EEXISTS, -11, "duplicate", "a job with that id exists already")                         \
+    X(JOBQ_EEXISTS, -11, "duplicate", "a job with that id, or that unique key, exists already")    \
     X(JOBQ_ENOTFOUND, -12, "not_found", "no such job, queue or command")                           \
     X(JOBQ_ELEASE, -13, "lease_lost", "the lease token is no longer current; nothing was changed") \
     X(JOBQ_ELIMIT, -14, "limit", "a size or count is above its limit")                             \
+    X(JOBQ_EFULL, -15, "queue_full", "the queue holds as many jobs as its capacity allows")        \
+    X(JOBQ_EGUARD, -16, "guard_refused", "the guard of the push was not true; nothing was stored") \
     X(JOBQ_EPAYLOAD, -17, "payload", "the payload cannot be queued or cannot be read")             \
     X(JOBQ_EUNKNOWN, -18, "outcome_unknown", "the answer was lost: it may have happened or not")   \
     X(JOBQ_ECALLBACK, -19, "callback", "the caller's own function failed; its error is passed up") \
     X(JOBQ_EFORKED, -20, "forked", "the object belongs to the process that made it")               \
+    X(JOBQ_EPENDING, -23, "pending", "the job had not ended when the wait for it was over")        \
+    X(JOBQ_EDEAD, -24, "job_dead", "the job that was waited for is dead")                          \
     X(JOBQ_EBUG, -22, "bug", "an internal rule was broken; please report it")
 
 #define JOBQ__ERROR_ENUM(name, value, word, meaning) name = (value),
@@ -51,11 +55,13 @@ JOBQ_API const jobq_error *jobq_error_last(void);
 JOBQ_API int jobq_error_code(const jobq_error *err);
 JOBQ_API const char *jobq_error_message(const jobq_error *err);
 JOBQ_API const char *jobq_error_driver(const jobq_error *err); /* "" when no driver was involved */
-JOBQ_API int64_t jobq_error_native(const jobq_error *err); /* errno or the client library's code */
+/* errno or the client library's code; of JOBQ_EFULL the queue's capacity */
+JOBQ_API int64_t jobq_error_native(const jobq_error *err);
 JOBQ_API bool jobq_error_is_retryable(const jobq_error *err); /* the same call may succeed later */
 JOBQ_API bool jobq_error_is_fatal(const jobq_error *err);     /* configuration: it never will */
-/* What the error is about: the job id (EEXISTS, EUNKNOWN), the payload path (EPAYLOAD), the
- * option (ECONF, EINVAL). "" when there is nothing of the kind. */
+/* What the error is about: the job id (EEXISTS, EUNKNOWN, EGUARD, ELEASE, EDEAD, EPENDING), the
+ * queue (EFULL), the payload path (EPAYLOAD), the option (ECONF, EINVAL). "" when there is
+ * nothing of the kind. */
 JOBQ_API const char *jobq_error_subject(const jobq_error *err);
 
 /* The stable word of a code ("lease_lost"), "unknown" for a number that is none. @since 0.1 */

@@ -49,7 +49,8 @@ typedef enum {
     JOBQ_INFO_AVAILABLE_AT_MS,
     JOBQ_INFO_RESERVED_UNTIL_MS,
     JOBQ_INFO_DIED_AT_MS,
-    JOBQ_INFO_PUT_ASIDE, /* 1: workers that took it had no handler for its name and version */
+    JOBQ_INFO_KEPT_UNTIL_MS, /* done and dead: when it is collected, 0 = never */
+    JOBQ_INFO_PUT_ASIDE,     /* 1: workers that took it had no handler for its name and version */
     JOBQ_INFO_CANCEL /* 1: it has been told to end (rule L3), 2: by force; 0 when it has ended */
 } jobq_info_number_field;
 
@@ -74,12 +75,27 @@ JOBQ_API bool jobq_info_attempt(const jobq_info *info, size_t i, int64_t *starte
 /* Did other jobs run in the same process when the i-th attempt crashed? One of them may be to
  * blame. @since 0.1 */
 JOBQ_API bool jobq_info_attempt_shared(const jobq_info *info, size_t i);
+/* How far it said to be (rule N7); false: it never did. note may be NULL and may become NULL.
+ * @since 0.1 */
+JOBQ_API bool jobq_info_progress(const jobq_info *info, double *percent_out, const char **note_out);
+/* The result of a job that is done and kept; NULL: none. A result that could not be kept: NULL, and
+ * *refusal_out (may be NULL) says why. @since 0.1 */
+JOBQ_API const void *jobq_info_result(const jobq_info *info, size_t *n_out, int *format_out,
+                                      const char **refusal_out);
 /* 0 or JOBQ_EPAYLOAD (unreadable header or body: text in jobq_error_last). */
 JOBQ_API int jobq_info_check(const jobq_info *info);
 JOBQ_API void jobq_info_free(jobq_info *info);
 
 /* 0, or JOBQ_ENOTFOUND. Searches every queue of the store. @since 0.1 */
 JOBQ_API int jobq_queue_find(jobq_queue *queue, const char *id, size_t n, jobq_info **info_out);
+
+/* Waits until that job has ended, woken by the store where it can (rule N7). 0: it is done,
+ * *info_out has it with its result; JOBQ_EDEAD: it is dead, *info_out has it, too;
+ * JOBQ_EPENDING: timeout_ms are over (0 = look once); JOBQ_ENOTFOUND: there is no such job, or
+ * it ended and was not kept (push it with `track`). The store's clock and a signal (JOBQ_EINTR)
+ * end it as ever. @since 0.1 */
+JOBQ_API int jobq_queue_wait(jobq_queue *queue, const char *id, size_t n, int64_t timeout_ms,
+                             jobq_info **info_out);
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
@@ -113,13 +129,14 @@ JOBQ_API int jobq_queue_dead(jobq_queue *queue, const jobq_filter *filter, size_
  * touched. */
 enum { JOBQ_DEAD_RETRY, JOBQ_DEAD_FORGET };
 /* By ids: results[i] = 0 done, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique
- * key is held); may be NULL. An id given twice is one job: its answer stands at its first place, 0
- * at the others. Returns the number done. dry_run: says what would be done. */
+ * key is held), JOBQ_ELIMIT (retry: its dead_retention is over); may be NULL. An id given twice
+ * is one job: its answer stands at its first place, 0 at the others. Returns the number done.
+ * dry_run: says what would be done. */
 JOBQ_API int64_t jobq_queue_mend_ids(jobq_queue *queue, int what, const char *const *ids, size_t n,
                                      bool dry_run, int *results);
-/* By filter, in bounded pages. `skipped_out` (may be NULL) counts those whose unique key is held.
- * progress (may be NULL) is called after each page; returning non-zero stops (JOBQ_ECALLBACK).
- * Returns the number done. filter NULL = any. */
+/* By filter, in bounded pages. `skipped_out` (may be NULL) counts those whose unique key is held
+ * or whose retention is over. progress (may be NULL) is called after each page; returning
+ * non-zero stops (JOBQ_ECALLBACK). Returns the number done. filter NULL = any. */
 JOBQ_API int64_t jobq_queue_mend(jobq_queue *queue, int what, const jobq_filter *filter,
                                  bool dry_run, int64_t *skipped_out,
                                  int (*progress)(void *payload, int64_t done), void *payload);
@@ -145,11 +162,40 @@ typedef enum {
     JOBQ_STAT_DEAD,
     JOBQ_STAT_BACKLOG,
     JOBQ_STAT_OLDEST_READY_AGE_MS, /* -1: nothing ready */
+    JOBQ_STAT_CAPACITY,            /* 0: no limit */
     JOBQ_STAT_PAUSED,              /* 1: by its own pause or by that of all queues */
     JOBQ_STATS
 } jobq_stat;
 /* values_out has JOBQ_STATS elements. A queue nobody ever used counts 0 everywhere. */
 JOBQ_API int jobq_queue_stats(jobq_queue *queue, const char *name, size_t n, int64_t *values_out);
+
+/* One minute of a queue (rule N1). Kept 24 hours. */
+typedef enum {
+    JOBQ_MINUTE_PUSHED, /* booked at the first hand-out, under the minute of the enqueue */
+    JOBQ_MINUTE_DONE,
+    JOBQ_MINUTE_FAILED,   /* attempts that were failures, whatever became of the job */
+    JOBQ_MINUTE_RETRIED,  /* put back after a failure or crash */
+    JOBQ_MINUTE_CRASHED,  /* attempts that were crashes */
+    JOBQ_MINUTE_RELEASED, /* by the job itself */
+    JOBQ_MINUTE_TIMED_OUT,
+    JOBQ_MINUTE_FIELDS
+} jobq_minute_field;
+#define JOBQ_RUN_BUCKETS 24
+typedef struct {
+    int64_t at_ms; /* its beginning, by the store's clock */
+    int64_t counts[JOBQ_MINUTE_FIELDS];
+    /* Handlers by how long they ran: bucket i holds those of at most 2^i ms that are above
+     * 2^(i-1) ms; the last one has no upper end. */
+    int64_t runs[JOBQ_RUN_BUCKETS];
+} jobq_minute_stats;
+JOBQ_API const char *jobq_minute_word(jobq_minute_field field); /* "timed_out" */
+/* The minutes of that queue that began within the last `minutes` (1 to 1440), the running one too,
+ * oldest first; those in which nothing happened are left out. *list_out is freed with
+ * jobq_minutes_free. Workers tell the store about once a second. @since 0.1 */
+JOBQ_API int jobq_queue_minutes(jobq_queue *queue, const char *name, size_t n, int64_t minutes,
+                                jobq_minute_stats **list_out, size_t *count_out);
+JOBQ_API void jobq_minutes_free(jobq_minute_stats *list);
+
 /* Names of the store's queues, sorted; freed with jobq_names_free. */
 JOBQ_API int jobq_queue_names(jobq_queue *queue, char ***names_out, size_t *count_out);
 JOBQ_API void jobq_names_free(char **names, size_t count);
@@ -211,6 +257,14 @@ typedef struct {
 JOBQ_API int jobq_queue_doctor(jobq_queue *queue,
                                void (*found)(void *payload, const jobq_finding *finding),
                                void *payload);
+
+/* Looks at every job of the store in bounded steps while traffic flows, and hands out a finding
+ * (check "audit") for each queue with its counts by state, and for each job that stands in two
+ * states or in none, or is reserved by nobody (rule N5). progress as in jobq_queue_mend. Returns
+ * the number of problems or an error. @since 0.1 */
+JOBQ_API int64_t jobq_queue_audit(jobq_queue *queue,
+                                  void (*found)(void *payload, const jobq_finding *finding),
+                                  int (*progress)(void *payload, int64_t looked_at), void *payload);
 
 JOBQ_END_DECLS
 #endif

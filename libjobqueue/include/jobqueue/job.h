@@ -7,6 +7,7 @@
 
 #include <jobqueue/error.h>
 #include <jobqueue/payload.h>
+#include <jobqueue/statement.h>
 
 JOBQ_BEGIN_DECLS
 
@@ -88,6 +89,41 @@ JOBQ_API bool jobq_job_is_lost(const jobq_job *job);
  * jobq_queue_reserve this asks the store, about once a second at most. @since 0.1 */
 JOBQ_API bool jobq_job_is_cancelled(const jobq_job *job);
 JOBQ_API bool jobq_job_is_stopping(const jobq_job *job); /* the worker was asked to stop */
+
+/* ---- what a held job can do (rules N7, O1, O2) ----------------------------------------------- */
+
+/* How far it is, 0 to 100, and a note of at most 1024 bytes (cut at a character; NULL = none),
+ * to be seen by jobq_queue_find and jobq_queue_wait. In a worker handed to the dispatcher, which
+ * tells the store the newest one about once a second at most; after jobq_queue_reserve at once.
+ * JOBQ_EINVAL: not a number from 0 to 100; JOBQ_ELEASE. @since 0.1 */
+JOBQ_API int jobq_job_progress(jobq_job *job, double percent, const char *note, size_t n);
+/* Will anybody be able to read a result? True when the job is tracked or kept (track, keep_done).
+ * @since 0.1 */
+JOBQ_API bool jobq_job_is_kept(const jobq_job *job);
+/* What is kept of a job that ends as done: a body (format JOBQ_FORMAT_*) of at most max_payload
+ * bytes. Nothing happens for a job that is not kept. JOBQ_ELIMIT: too large; JOBQ_EPAYLOAD.
+ * Copied. @since 0.1 */
+JOBQ_API int jobq_job_set_result(jobq_job *job, int format, const void *body, size_t n);
+/* There is a result, but it cannot be kept: those who ask for it get this text as JOBQ_EPAYLOAD.
+ * @since 0.1 */
+JOBQ_API void jobq_job_refuse_result(jobq_job *job, const char *text, size_t n);
+
+/* Carries the statement out in the store if the job's lease still holds, with nobody between
+ * check and statement (rule O1): on SQL in a transaction of its own, which rolls back when it
+ * fails; Redis does not roll a script back. *value_out (may be NULL): the first column of the
+ * first row, else the number of rows changed; its bytes are borrowed until the job's next call.
+ * A child opens a connection of its own for the first one. JOBQ_ELEASE: nothing was done;
+ * JOBQ_EUNSUPPORTED on the memory store. @since 0.1 */
+JOBQ_API int jobq_job_effect(jobq_job *job, const jobq_statement *statement, jobq_param *value_out);
+/* The statement that ends the job as done, for the caller's own transaction (PostgreSQL,
+ * MariaDB, SQLite): it fails when the lease is lost. The job is settled all the same when its
+ * handler returns; that the store then refuses means done. Borrowed until the job's next call.
+ * @since 0.1 */
+JOBQ_API int jobq_job_done_statement(jobq_job *job, int placeholders,
+                                     const jobq_statement **statement_out);
+/* SHA-256 of name, version and body as 64 hexadecimal digits: equal for equal work, whatever the
+ * id. Over the bytes: name, a NUL, the version in decimal, a NUL, the body. @since 0.1 */
+JOBQ_API const char *jobq_job_fingerprint(jobq_job *job);
 
 /* Soft stops. When the supervisor wants the running handler out it interrupts the process and
  * jobq_job_interrupted answers what for, once; the binding throws that. Safe to call at any

@@ -14,6 +14,7 @@
 #include <jobqueue/job.h>
 #include <jobqueue/payload.h>
 #include <jobqueue/queue.h>
+#include <jobqueue/statement.h>
 #include <jobqueue/worker.h>
 
 #endif

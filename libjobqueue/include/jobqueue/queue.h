@@ -10,6 +10,7 @@
 #include <jobqueue/conf.h>
 #include <jobqueue/job.h>
 #include <jobqueue/payload.h>
+#include <jobqueue/statement.h>
 
 JOBQ_BEGIN_DECLS
 
@@ -52,17 +53,24 @@ JOBQ_API int jobq_message_add_context(jobq_message *m, const char *key, size_t k
 /* The push options (scope push): jobq_conf_set(jobq_message_options(m), "delay", ...). Borrowed. */
 JOBQ_API jobq_conf *jobq_message_options(jobq_message *m);
 
+/* A condition that the store judges in the same step as the push (rule B7): true when the first
+ * column of its first row is neither NULL, 0 nor an empty text (Redis: when the script returns
+ * neither nil, false nor 0). Not true: JOBQ_EGUARD, nothing is stored. Copied; NULL = none.
+ * JOBQ_EUNSUPPORTED on the memory store, when pushed. @since 0.1 */
+JOBQ_API int jobq_message_set_guard(jobq_message *m, const jobq_statement *guard);
+
 /* After a push: the id (also of a message that was refused as a duplicate: the first's; NULL
- * before), what became of it (0 stored, 1 not stored because a job with its unique key exists, or
- * an error code) and the error's text and subject (NULL: none). Borrowed until the message
- * changes. */
+ * before), what became of it (0 stored, 1 not stored because a job with its unique key or, with
+ * `idempotent`, its id exists, 2 a waiting job with that key was replaced, or an error code) and
+ * the error's text and subject (NULL: none). Borrowed until the message changes. */
 JOBQ_API const char *jobq_message_id(const jobq_message *m);
 JOBQ_API int jobq_message_result(const jobq_message *m);
 JOBQ_API const jobq_error *jobq_message_error(const jobq_message *m);
 
-/* 0 stored, 1 a job with that unique key is waiting or running (id = the first's), or an error.
- * Returns after the store has confirmed. JOBQ_EUNKNOWN: the answer was lost, see
- * jobq_message_id. */
+/* 0 stored, 1 or 2 as jobq_message_result says, or an error: JOBQ_EFULL (the queue's capacity is
+ * reached; the subject is the queue), JOBQ_EGUARD, JOBQ_EEXISTS (the id; with on_duplicate=error
+ * the unique key: the subject is the id of the job that has it). Returns after the store has
+ * confirmed. JOBQ_EUNKNOWN: the answer was lost, see jobq_message_id. */
 JOBQ_API int jobq_queue_push(jobq_queue *queue, jobq_message *m);
 /* The same for n messages: each is judged singly (jobq_message_result), the accepted ones are
  * stored together, in one step when there are at most JOBQ_PUSH_CHUNK. Returns the number stored,
@@ -72,6 +80,17 @@ JOBQ_API int jobq_queue_push_many(jobq_queue *queue, jobq_message *const *m, siz
 #define JOBQ_PUSH_CHUNK 500
 #define JOBQ_PUSH_CHUNK_BYTES ((size_t)1 << 20)
 
+/* The store's own statement for the push of that message, to be carried out by the caller inside
+ * a transaction of its own (rule B8; PostgreSQL, MariaDB, SQLite, elsewhere JOBQ_EUNSUPPORTED),
+ * with the placeholders that its client wants (JOBQ_PLACEHOLDER_*). Its answer is one row and
+ * never an SQL error: `id`, and `result` in one word: stored; held (`id` is that of the job that
+ * has the unique key, or with `idempotent` this id); replaced (`id` as jobq_message_id); full;
+ * duplicate (the id exists). The store itself is asked nothing but what its schema is; the option
+ * `capacity` is not applied. *statement_out is borrowed until the message changes or is used
+ * again. @since 0.1 */
+JOBQ_API int jobq_queue_push_statement(jobq_queue *queue, jobq_message *m, int placeholders,
+                                       const jobq_statement **statement_out);
+
 /* ---- low level reserve ----------------------------------------------------------------------- */
 
 /* Reserves at most one job from the queues (in order; count 0: the default queue) for lease_ms
@@ -79,6 +98,15 @@ JOBQ_API int jobq_queue_push_many(jobq_queue *queue, jobq_message *const *m, siz
  * jobq_job_settle and freed by jobq_job_free; 0: none ready. */
 JOBQ_API int jobq_queue_reserve(jobq_queue *queue, const char *const *queues, size_t count,
                                 int64_t lease_ms, jobq_job **job_out);
+
+/* ---- capacity (rule B4) ---------------------------------------------------------------------- */
+
+/* How many jobs that queue may hold, ready, delayed, reserved and dead ones together; 0 = no limit.
+ * Kept in the store and judged in the step of each push; nothing that is there is ever trimmed. A
+ * connection's option `capacity` sets it for queues that never had one. jobq_queue_stats tells it.
+ * @since 0.1 */
+JOBQ_API int jobq_queue_set_capacity(jobq_queue *queue, const char *name, size_t n,
+                                     int64_t capacity);
 
 /* Local counters, no store involved: pushed, push_rejected, store_failures, ... *name_out NULL past
  * the end. */

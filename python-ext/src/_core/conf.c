@@ -20,6 +20,58 @@ static bool check_option(core_state *state, jobq_conf *conf, const char *name)
     return answer(state, jobq_conf_check(conf, name));
 }
 
+/* ---- which options are numbers --------------------------------------------------------------- */
+
+enum { MAX_OPTIONS = 256 };
+
+/* name; the one word that may stand for a number ("auto"), or NULL */
+typedef struct {
+    const char *name, *word;
+} number_option;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const number_option *)a)->name, ((const number_option *)b)->name);
+}
+
+static bool is_number_type(const char *type)
+{
+    static const char *const types[] = {"whole number", "bytes", "megabytes", "seconds", "number"};
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcmp(type, types[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static number_option numbers[MAX_OPTIONS];
+static size_t number_count;
+
+/* Of the library's table. */
+static void read_numbers(void)
+{
+    const char *name, *type, *fallback;
+    for (size_t i = 0; jobq_conf_describe(i, &name, &type, NULL, &fallback, NULL, NULL); i++) {
+        if (is_number_type(type) && number_count < MAX_OPTIONS) {
+            const bool word = fallback && *fallback >= 'a' && *fallback <= 'z';
+            numbers[number_count++] = (number_option){name, word ? fallback : NULL};
+        }
+    }
+    qsort(numbers, number_count, sizeof(*numbers), by_name);
+}
+
+static const number_option *find_number(const char *name)
+{
+    const number_option wanted = {name, NULL};
+    if (number_count == 0) {
+        read_numbers();
+    }
+    return bsearch(&wanted, numbers, number_count, sizeof(*numbers), by_name);
+}
+
+/* ---- refusing -------------------------------------------------------------------------------- */
+
 static const char *type_name(PyObject *value, PyObject **holder)
 {
     *holder = PyType_GetName(Py_TYPE(value));
@@ -155,13 +207,32 @@ static bool set_timedelta(core_state *state, jobq_conf *conf, const char *name, 
     return done;
 }
 
+/* "3" is no number: only the command line has nothing but text. */
+static bool set_str(core_state *state, jobq_conf *conf, const char *name, PyObject *value)
+{
+    const number_option *number = find_number(name);
+    if (number && !(number->word && PyUnicode_CompareWithASCIIString(value, number->word) == 0)) {
+        return check_option(state, conf, name) && refuse_type(name, value, "a number is expected");
+    }
+    return set_text(state, conf, name, jobq_conf_set, value);
+}
+
+static bool set_bool(core_state *state, jobq_conf *conf, const char *name, bool value)
+{
+    if (find_number(name)) {
+        return check_option(state, conf, name) &&
+               refuse_type(name, value ? Py_True : Py_False, "a number is expected");
+    }
+    return answer(state, jobq_conf_set_bool(conf, name, value));
+}
+
 bool core_conf_set(core_state *state, jobq_conf *conf, const char *name, PyObject *value)
 {
     if (value == Py_None) { /* the default; still, the name must be one that is allowed here */
         return check_option(state, conf, name);
     }
     if (PyBool_Check(value)) {
-        return answer(state, jobq_conf_set_bool(conf, name, value == Py_True));
+        return set_bool(state, conf, name, value == Py_True);
     }
     if (PyLong_Check(value)) {
         return set_int(state, conf, name, value);
@@ -170,7 +241,7 @@ bool core_conf_set(core_state *state, jobq_conf *conf, const char *name, PyObjec
         return set_double(state, conf, name, value);
     }
     if (PyUnicode_Check(value)) {
-        return set_text(state, conf, name, jobq_conf_set, value);
+        return set_str(state, conf, name, value);
     }
     if (PyList_Check(value) || PyTuple_Check(value)) {
         return set_list(state, conf, name, value);

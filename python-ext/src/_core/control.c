@@ -76,8 +76,8 @@ PyObject *core_queue_cancel(core_queue *self, PyObject *args, PyObject *named)
         return NULL;
     }
     CORE_CALL(self, rc, jobq_queue_cancel(self->queue, id, (size_t)n, hard != 0));
-    if (!PyErr_Occurred() && (rc == JOBQ_ENOTFOUND || rc == JOBQ_EINVAL)) {
-        Py_RETURN_FALSE; /* such an id no job can have */
+    if (!PyErr_Occurred() && rc == JOBQ_ENOTFOUND) {
+        Py_RETURN_FALSE;
     }
     PyObject *done = answer_none(self, rc);
     Py_XDECREF(done);

@@ -29,6 +29,10 @@ typedef enum {
     CORE_LEASE_LOST,
     CORE_PAYLOAD_ERROR,
     CORE_NOT_FOUND,
+    CORE_QUEUE_FULL,
+    CORE_GUARD_REFUSED,
+    CORE_JOB_DEAD,
+    CORE_WAIT_TIMEOUT,
     CORE_JOB_TIMEOUT,
     CORE_JOB_STOP,
     CORE_STATE,
@@ -41,6 +45,7 @@ typedef enum {
     CORE_UTC,
     CORE_EPOCH,
     CORE_ENUM,
+    CORE_GETSIGNAL,
     CORE_IMPORTS
 } core_import;
 
@@ -75,6 +80,7 @@ struct core_queue {
     PyThread_type_lock lock; /* a handle is one thread's at a time */
     uint64_t generation;     /* in which the lock was made */
     PyObject *on_pushed;     /* callable (id, name), or NULL */
+    PyObject *args, *named;  /* what it was constructed with */
     PyObject *places;        /* last ids of pages given out -> the store's cursors, or NULL */
 };
 
@@ -86,6 +92,7 @@ typedef struct {
     PyThreadState *parted; /* while the pool's master runs without the interpreter's lock */
     PyObject *line;        /* output callable, or NULL */
     PyObject *job;         /* the Job of the last step, or NULL */
+    bool in_pool;          /* this is a child of one */
 } core_worker;
 
 /* HANDLER: settled by the loop when the handler has ended. RESERVED: settles at once. EVENT: only
@@ -101,6 +108,7 @@ typedef struct {
     core_job_kind kind;
     bool decided;  /* release, fail or delete was called */
     bool lost;     /* RESERVED: the store has refused its token */
+    bool reached;  /* HANDLER: it may have used the queue's handle, see settle() in run.c */
     bool together; /* HANDLER: others run beside it, see core_worker_let_go */
     int interrupt; /* together: what it is to end for */
     jobq_ending decision;
@@ -108,7 +116,7 @@ typedef struct {
     int64_t numbers[CORE_JOB_NUMBERS];
     PyObject *id, *name, *queue_name, *payload, *context;
     PyObject *defers;  /* list of callables, or NULL */
-    core_queue *queue; /* RESERVED: where it came from */
+    core_queue *queue; /* where it came from */
 } core_job;
 
 /* Raises in a process where the constructor was not called. */
@@ -134,8 +142,7 @@ PyTypeObject *core_worker_type(PyObject *module);
 PyTypeObject *core_job_type(PyObject *module);
 
 /* Takes over the payload. The job is borrowed (HANDLER, EVENT) or the object's own (RESERVED). */
-PyObject *core_job_make(core_state *state, PyObject *module, jobq_job *job, core_job_kind kind,
-                        PyObject *payload);
+PyObject *core_job_make(core_queue *queue, jobq_job *job, core_job_kind kind, PyObject *payload);
 /* Cuts the object off from a job that has ended. */
 void core_job_detach(core_job *job);
 PyObject *core_info_make(core_state *state, const jobq_info *info);
@@ -168,6 +175,8 @@ PyObject *core_exception_take(void);
 bool core_conf_set(core_state *state, jobq_conf *conf, const char *name, PyObject *value);
 bool core_conf_named(core_state *state, jobq_conf *conf, PyObject *name, PyObject *value);
 bool core_conf_all(core_state *state, jobq_conf *conf, PyObject *options);
+/* judge(name, {option: value} of push, {option: value} of handlers): raises what is wrong. */
+PyObject *core_judge(PyObject *module, PyObject *args);
 /* A number or timedelta to milliseconds: not negative, not NaN. */
 bool core_seconds(PyObject *value, const char *what, int64_t *ms_out);
 /* Text without NUL bytes, borrowed from the object. */
@@ -182,10 +191,33 @@ typedef struct {
 bool core_names_read(core_names *names, PyObject *value);
 void core_names_free(core_names *names);
 
+/* ---- statement.c ----------------------------------------------------------------------------- */
+
+/* A statement of the application's; texts are those of the objects it holds. */
+typedef struct {
+    jobq_statement statement;
+    jobq_param *params;
+    PyObject *text, *values;
+} core_statement;
+/* "SQL", or [SQL or script, parameters]. False: raised, and nothing to free. */
+bool core_statement_read(core_statement *out, PyObject *value, const char *what);
+void core_statement_free(core_statement *statement);
+PyObject *core_param_make(const jobq_param *param);
+/* (text, (parameter, ...)) */
+PyObject *core_statement_make(const jobq_statement *statement);
+/* JOBQ_PLACEHOLDER_*, -1: raised. */
+int core_paramstyle(PyObject *style, const char *driver);
+
+/* ---- message.c ------------------------------------------------------------------------------- */
+
+/* `parameters`: the options hold name and payload, too, which are passed over. */
+bool core_message_fill(core_state *state, jobq_message *m, PyObject *name, PyObject *payload,
+                       PyObject *options, bool parameters);
+
 /* ---- value_write.c, value_read.c ------------------------------------------------------------- */
 
-/* Raises PayloadError with the path of what cannot be queued. */
-bool core_encode(core_state *state, jobq_writer *w, PyObject *value);
+/* Raises PayloadError with the path of what cannot be queued, which begins with `root`. */
+bool core_encode(core_state *state, jobq_writer *w, PyObject *value, const char *root);
 /* NULL: raised; *problem_out (may be NULL) then says whether the body is unreadable. */
 PyObject *core_decode(core_state *state, int format, const void *p, size_t n, bool *problem_out);
 /* Whole seconds since 1970 and microseconds; false: raised (naive, or out of reach). */
@@ -199,11 +231,14 @@ PyObject *core_time_from_ms(core_state *state, int64_t ms); /* 0 = None */
 
 PyObject *core_queue_reserve(core_queue *self, PyObject *args, PyObject *named);
 PyObject *core_queue_stats(core_queue *self, PyObject *args, PyObject *named);
-PyObject *core_queue_all_stats(core_queue *self, PyObject *unused);
+PyObject *core_queue_all_stats(core_queue *self, PyObject *args, PyObject *named);
 PyObject *core_queue_queues(core_queue *self, PyObject *unused);
 PyObject *core_queue_counters(core_queue *self, PyObject *unused);
+PyObject *core_queue_wait(core_queue *self, PyObject *args, PyObject *named);
+PyObject *core_queue_capacity(core_queue *self, PyObject *args, PyObject *named);
 PyObject *core_queue_find(core_queue *self, PyObject *args, PyObject *named);
 PyObject *core_queue_push(core_queue *self, PyObject *args, PyObject *options);
+PyObject *core_queue_push_statement(core_queue *self, PyObject *args, PyObject *options);
 PyObject *core_queue_push_chunk(core_queue *self, PyObject *items);
 PyObject *core_queue_jobs(core_queue *self, PyObject *args, PyObject *named);
 PyObject *core_queue_dead(core_queue *self, PyObject *args, PyObject *named);
@@ -217,9 +252,9 @@ PyObject *core_queue_cancel(core_queue *self, PyObject *args, PyObject *named);
 PyObject *core_queue_clear(core_queue *self, PyObject *args, PyObject *named);
 PyObject *core_queue_prune(core_queue *self, PyObject *args, PyObject *named);
 PyObject *core_queue_workers(core_queue *self, PyObject *unused);
-PyObject *core_queue_doctor(core_queue *self, PyObject *unused);
+PyObject *core_queue_doctor(core_queue *self, PyObject *args, PyObject *named);
 
-/* ---- job_end.c: methods of Job --------------------------------------------------------------- */
+/* ---- job_end.c, job_work.c: methods of Job --------------------------------------------------- */
 
 /* NULL with RuntimeError raised when it has ended. */
 core_job *core_job_living(core_job *self);
@@ -227,8 +262,15 @@ PyObject *core_job_release(core_job *self, PyObject *args, PyObject *named);
 PyObject *core_job_set_error(core_job *self, PyObject *error);
 PyObject *core_job_fail(core_job *self, PyObject *args, PyObject *named);
 PyObject *core_job_delete(core_job *self, PyObject *unused);
-PyObject *core_job_done(core_job *self, PyObject *unused);
+PyObject *core_job_done(core_job *self, PyObject *args, PyObject *named);
 PyObject *core_job_retry(core_job *self, PyObject *args, PyObject *named);
+PyObject *core_job_progress(core_job *self, PyObject *args, PyObject *named);
+PyObject *core_job_effect(core_job *self, PyObject *statement);
+PyObject *core_job_done_statement(core_job *self, PyObject *args, PyObject *named);
+PyObject *core_job_fingerprint(core_job *self, PyObject *unused);
+PyObject *core_job_take_result(core_job *self, PyObject *value);
+/* Of a job that is kept; raises when it cannot be. */
+bool core_job_keep_result(core_job *self, PyObject *value);
 
 /* ---- guard.c --------------------------------------------------------------------------------- */
 
@@ -238,6 +280,7 @@ uint64_t core_fork_generation(void);
 /* 0, or -1 with JobTimeout or JobStop raised when the running job is to end. */
 int core_interrupt_take(core_state *state);
 PyObject *core_interrupt(PyObject *module, PyObject *args);
+PyObject *core_interrupt_handler(PyObject *module, PyObject *unused);
 PyObject *core_guard_call(core_worker *self, PyObject *args);
 PyObject *core_guard_cancel(core_worker *self, PyObject *callable);
 
@@ -261,6 +304,10 @@ PyObject *core_worker_output(core_worker *self, PyObject *value);
 bool core_add_text(PyObject *dict, const char *key, const char *text);
 bool core_add(PyObject *dict, const char *key, PyObject *value); /* steals, NULL: raised */
 PyObject *core_text_or_none(const char *text);
+/* The pairs of a context as a dict. */
+typedef bool (*core_pair)(const void *of, size_t i, const char **key, size_t *key_n,
+                          const char **value, size_t *value_n);
+PyObject *core_context(core_pair next, const void *of);
 typedef int64_t (*core_counter)(const void *of, size_t i, const char **name);
 PyObject *core_counters(core_counter next, const void *of);
 PyObject *core_console(PyObject *module, PyObject *args);

@@ -255,7 +255,8 @@ static PyObject *raise_left_over(const mend *m)
         message = PyUnicode_FromFormat("%s \"%s\"%s",
                                        why == JOBQ_EEXISTS
                                            ? "another job holds the unique key of dead job"
-                                           : "no dead job has the id",
+                                       : why == JOBQ_ELIMIT ? "dead_retention is over of dead job"
+                                                            : "no dead job has the id",
                                        first, PyList_Size(list) > 1 ? " (and others)" : "");
         if (message) {
             core_raise_not_found(m->queue->state, list, message);

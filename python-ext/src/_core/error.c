@@ -20,6 +20,8 @@ static const struct {
     {JOBQ_EUNKNOWN, CORE_OUTCOME_UNKNOWN, "id"}, {JOBQ_EEXISTS, CORE_DUPLICATE_JOB, "id"},
     {JOBQ_ELEASE, CORE_LEASE_LOST, NULL},        {JOBQ_EPAYLOAD, CORE_PAYLOAD_ERROR, "path"},
     {JOBQ_ELIMIT, CORE_PAYLOAD_ERROR, "path"},   {JOBQ_ENOTFOUND, CORE_NOT_FOUND, NULL},
+    {JOBQ_EFULL, CORE_QUEUE_FULL, "queue"},      {JOBQ_EGUARD, CORE_GUARD_REFUSED, NULL},
+    {JOBQ_EDEAD, CORE_JOB_DEAD, "id"},           {JOBQ_EPENDING, CORE_WAIT_TIMEOUT, "id"},
 };
 
 static PyObject *class_of(core_state *state, const jobq_error *err, const char **subject_out)
@@ -63,30 +65,29 @@ static PyObject *make(PyObject *class, PyObject *message)
     return exception;
 }
 
+/* What it is about, and for programs the word and whether to try again. */
+static bool describe(PyObject *exception, const jobq_error *err, const char *subject)
+{
+    const char *about = jobq_error_subject(err);
+    const int code = jobq_error_code(err);
+    if (subject && strcmp(subject, "path") == 0 && !*about) {
+        about = "payload";
+    }
+    return set_attribute(exception, "error_code", PyUnicode_FromString(jobq_error_word(code))) &&
+           set_attribute(exception, "_retryable", PyBool_FromLong(jobq_error_is_retryable(err))) &&
+           (!subject || set_attribute(exception, subject, readable(about))) &&
+           (code != JOBQ_EFULL ||
+            set_attribute(exception, "capacity", PyLong_FromLongLong(jobq_error_native(err))));
+}
+
 PyObject *core_error_make(core_state *state, const jobq_error *err)
 {
     const char *subject;
     err = err ? err : jobq_error_last();
     PyObject *class = class_of(state, err, &subject);
-    const bool plain = class == PyExc_ValueError || class == PyExc_MemoryError;
-    const char *about = jobq_error_subject(err);
-    if (subject && strcmp(subject, "path") == 0 && !*about) {
-        about = "payload";
-    }
-    PyObject *word = PyUnicode_FromString(jobq_error_word(jobq_error_code(err)));
-    PyObject *retryable = PyBool_FromLong(jobq_error_is_retryable(err));
-    PyObject *text = readable(about);
     PyObject *exception = make(class, readable(jobq_error_message(err)));
-    bool good = exception && word && retryable && text;
-    if (good && !plain) {
-        good = PyObject_SetAttrString(exception, "error_code", word) == 0 &&
-               PyObject_SetAttrString(exception, "_retryable", retryable) == 0 &&
-               (!subject || PyObject_SetAttrString(exception, subject, text) == 0);
-    }
-    Py_XDECREF(word);
-    Py_XDECREF(retryable);
-    Py_XDECREF(text);
-    if (!good) {
+    const bool plain = class == PyExc_ValueError || class == PyExc_MemoryError;
+    if (exception && !plain && !describe(exception, err, subject)) {
         Py_CLEAR(exception);
     }
     return exception;

@@ -10,6 +10,7 @@
 #include "core.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 /* Raised in each forked child: asking for the pid is a system call, six a job. */
@@ -59,6 +60,13 @@ PyObject *core_interrupt(PyObject *module, PyObject *args)
         return NULL;
     }
     Py_RETURN_NONE;
+}
+
+/* What is set for SIGURG just now: asked before each job. */
+PyObject *core_interrupt_handler(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    return PyObject_CallFunction(core_get(core_state_of(module), CORE_GETSIGNAL), "i", SIGURG);
 }
 
 /* A process that the application's code forked off does not come back from here. */

@@ -103,17 +103,31 @@ static void take_finding(void *list, const jobq_finding *finding)
     PyGILState_Release(held);
 }
 
-/* A store that cannot be used is one of the findings. */
-PyObject *core_queue_doctor(core_queue *self, PyObject *unused)
+static int64_t examine(core_queue *self, PyObject *list, bool audit)
 {
-    int problems = 0;
-    (void)unused;
+    int64_t problems = 0;
+    CORE_CALL(self, problems, jobq_queue_doctor(self->queue, take_finding, list));
+    if (audit && problems >= 0 && !PyErr_Occurred()) {
+        CORE_CALL(self, problems, jobq_queue_audit(self->queue, take_finding, NULL, list));
+        return problems < 0 ? -2 : problems;
+    }
+    return problems;
+}
+
+/* A store that cannot be used is one of the findings; an audit that could not be ended is none. */
+PyObject *core_queue_doctor(core_queue *self, PyObject *args, PyObject *named)
+{
+    static char *keys[] = {"audit", NULL};
+    int audit = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|p:doctor", keys, &audit)) {
+        return NULL;
+    }
     PyObject *list = PyList_New(0);
     if (!list) {
         return NULL;
     }
-    CORE_CALL(self, problems, jobq_queue_doctor(self->queue, take_finding, list));
-    if (!PyErr_Occurred() && problems < 0 && PyList_Size(list) == 0) {
+    const int64_t problems = examine(self, list, audit != 0);
+    if (!PyErr_Occurred() && (problems == -2 || (problems < 0 && PyList_Size(list) == 0))) {
         core_raise_last(self->state);
     }
     if (PyErr_Occurred()) {

@@ -31,6 +31,7 @@ static const struct {
     {"available_at", JOBQ_INFO_AVAILABLE_AT_MS, true},
     {"reserved_until", JOBQ_INFO_RESERVED_UNTIL_MS, true},
     {"died_at", JOBQ_INFO_DIED_AT_MS, true},
+    {"kept_until", JOBQ_INFO_KEPT_UNTIL_MS, true},
 };
 
 /* ---- small things that several files make ---------------------------------------------------- */
@@ -109,40 +110,80 @@ static bool add_numbers(core_state *state, PyObject *fields, const jobq_info *in
     return true;
 }
 
+/* The value; NULL: raised, or *error_out says why it cannot be read. */
+static PyObject *decode(core_state *state, int format, const void *body, size_t n,
+                        PyObject **error_out)
+{
+    bool problem = false;
+    PyObject *value = core_decode(state, format, body, n, &problem);
+    if (!value && problem) {
+        PyObject *exception = core_exception_take();
+        *error_out = exception ? PyObject_Str(exception) : NULL;
+        Py_XDECREF(exception);
+    }
+    return value;
+}
+
+/* One of them is None. Steals both; both NULL: raised. */
+static bool add_either(PyObject *fields, const char *key, PyObject *value, const char *error_key,
+                       PyObject *error)
+{
+    if (!value && !error) {
+        return false;
+    }
+    const bool done = core_add(fields, key, value ? value : Py_NewRef(Py_None));
+    return core_add(fields, error_key, error ? error : Py_NewRef(Py_None)) && done;
+}
+
 /* Listing never fails on a bad body: the payload is None and the error says why. */
 static bool add_payload(core_state *state, PyObject *fields, const jobq_info *info)
 {
     size_t n;
     int format;
-    bool problem = false;
     const void *body = jobq_info_body(info, &n, &format);
     PyObject *payload = NULL, *error = NULL;
     if (jobq_info_check(info) < 0) {
         const char *text = jobq_error_message(jobq_error_last());
         error = core_text_or_none(*text ? text : "the payload cannot be read");
-    } else if (!(payload = core_decode(state, format, body, n, &problem))) {
-        if (!problem) {
-            return false;
-        }
-        PyObject *exception = core_exception_take();
-        error = exception ? PyObject_Str(exception) : NULL;
-        Py_XDECREF(exception);
+    } else {
+        payload = decode(state, format, body, n, &error);
     }
-    if (payload) {
-        error = Py_NewRef(Py_None);
-    } else if (error) {
-        payload = Py_NewRef(Py_None);
-    }
-    const bool done = core_add(fields, "payload", payload);
-    return core_add(fields, "payload_error", error) && done;
+    return add_either(fields, "payload", payload, "payload_error", error);
 }
 
-static bool add_context(PyObject *fields, const jobq_info *info)
+static bool add_result(core_state *state, PyObject *fields, const jobq_info *info)
+{
+    size_t n;
+    int format;
+    const char *refusal = NULL;
+    const void *body = jobq_info_result(info, &n, &format, &refusal);
+    PyObject *error = refusal ? core_text_or_none(refusal) : NULL;
+    PyObject *result =
+        body ? decode(state, format, body, n, &error) : (refusal ? NULL : Py_NewRef(Py_None));
+    return add_either(fields, "result", result, "result_error", error);
+}
+
+static bool add_progress(PyObject *fields, const jobq_info *info)
+{
+    double percent;
+    const char *note = NULL;
+    if (!jobq_info_progress(info, &percent, &note)) {
+        return core_add_text(fields, "progress", NULL);
+    }
+    PyObject *progress = PyDict_New();
+    if (!progress || !core_add(progress, "percent", PyFloat_FromDouble(percent)) ||
+        !core_add_text(progress, "note", note)) {
+        Py_CLEAR(progress);
+    }
+    return core_add(fields, "progress", progress);
+}
+
+PyObject *core_context(core_pair next, const void *of)
 {
     const char *key, *value;
     size_t key_n, value_n;
     PyObject *context = PyDict_New();
-    for (size_t i = 0; context && jobq_info_context(info, i, &key, &key_n, &value, &value_n); i++) {
+    for (size_t i = 0; context && next(of, i, &key, &key_n, &value, &value_n); i++) {
         PyObject *k = PyUnicode_DecodeUTF8(key, (Py_ssize_t)key_n, "replace");
         PyObject *v = PyUnicode_DecodeUTF8(value, (Py_ssize_t)value_n, "replace");
         if (!k || !v || PyDict_SetItem(context, k, v) < 0) {
@@ -151,13 +192,23 @@ static bool add_context(PyObject *fields, const jobq_info *info)
         Py_XDECREF(k);
         Py_XDECREF(v);
     }
-    return core_add(fields, "context", context);
+    return context;
 }
 
-/* "5" -> 5, "0.5" -> 0.5; a unique key stays a text. */
+static bool pair(const void *info, size_t i, const char **key, size_t *key_n, const char **value,
+                 size_t *value_n)
+{
+    return jobq_info_context(info, i, key, key_n, value, value_n);
+}
+
+/* "5" -> 5, "0.5" -> 0.5, "true" -> True; a unique key stays a text. */
 static PyObject *option_value(const char *name, const char *value)
 {
     char *end;
+    if (strcmp(name, "unique") != 0 &&
+        (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)) {
+        return PyBool_FromLong(*value == 't');
+    }
     if (strcmp(name, "unique") != 0 && *value) {
         const long long whole = strtoll(value, &end, 10);
         if (!*end) {
@@ -227,9 +278,10 @@ PyObject *core_info_make(core_state *state, const jobq_info *info)
     const jobq_state value = (jobq_state)jobq_info_number(info, JOBQ_INFO_STATE);
     if (fields && none && core_add(fields, "state", core_state_make(state, value)) &&
         add_texts(fields, info) && add_numbers(state, fields, info) &&
-        add_payload(state, fields, info) && add_context(fields, info) &&
+        add_payload(state, fields, info) && core_add(fields, "context", core_context(pair, info)) &&
         add_options(fields, info) && add_last_error(fields, info) &&
-        add_history(state, fields, info)) {
+        add_history(state, fields, info) && add_progress(fields, info) &&
+        add_result(state, fields, info)) {
         made = PyObject_Call(core_get(state, CORE_JOB_INFO), none, fields);
     }
     Py_XDECREF(fields);

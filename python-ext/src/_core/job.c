@@ -14,27 +14,16 @@ static const jobq_job_number numbers[CORE_JOB_NUMBERS] = {
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
-static PyObject *make_context(const jobq_job *job)
+static bool pair(const void *job, size_t i, const char **key, size_t *key_n, const char **value,
+                 size_t *value_n)
 {
-    const char *key, *value;
-    size_t key_n, value_n;
-    PyObject *context = PyDict_New();
-    for (size_t i = 0; context && jobq_job_context(job, i, &key, &key_n, &value, &value_n); i++) {
-        PyObject *k = PyUnicode_DecodeUTF8(key, (Py_ssize_t)key_n, "replace");
-        PyObject *v = PyUnicode_DecodeUTF8(value, (Py_ssize_t)value_n, "replace");
-        if (!k || !v || PyDict_SetItem(context, k, v) < 0) {
-            Py_CLEAR(context);
-        }
-        Py_XDECREF(k);
-        Py_XDECREF(v);
-    }
-    return context;
+    return jobq_job_context(job, i, key, key_n, value, value_n);
 }
 
-PyObject *core_job_make(core_state *state, PyObject *module, jobq_job *job, core_job_kind kind,
-                        PyObject *payload)
+PyObject *core_job_make(core_queue *queue, jobq_job *job, core_job_kind kind, PyObject *payload)
 {
     size_t n;
+    core_state *state = queue->state;
     core_job *self = PyObject_GC_New(core_job, state->job_type);
     if (!self) {
         Py_XDECREF(payload);
@@ -42,7 +31,8 @@ PyObject *core_job_make(core_state *state, PyObject *module, jobq_job *job, core
     }
     memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
     self->state = state;
-    self->module = Py_NewRef(module);
+    self->module = Py_NewRef(PyType_GetModule(state->job_type));
+    self->queue = (core_queue *)Py_NewRef((PyObject *)queue);
     self->job = job;
     self->kind = kind;
     self->delay_ms = -1;
@@ -52,7 +42,7 @@ PyObject *core_job_make(core_state *state, PyObject *module, jobq_job *job, core
     self->name = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "replace");
     text = jobq_job_queue(job, &n);
     self->queue_name = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "replace");
-    self->context = make_context(job);
+    self->context = core_context(pair, job);
     for (size_t i = 0; i < CORE_JOB_NUMBERS; i++) {
         self->numbers[i] = jobq_job_get(job, numbers[i]);
     }
@@ -292,8 +282,11 @@ static PyMethodDef methods[] = {
      "fail($self, /, reason)\n--\n\nDead at once, for this reason: a text or an exception."},
     {"delete", (PyCFunction)core_job_delete, METH_NOARGS,
      "delete($self, /)\n--\n\nDone, whatever the handler does from here on."},
-    {"done", (PyCFunction)core_job_done, METH_NOARGS,
-     "done($self, /)\n--\n\nDone (jobs of Queue.reserve only)."},
+    {"done", (PyCFunction)(void (*)(void))core_job_done, NAMED,
+     "done($self, /, result=None)\n--\n\n"
+     "Done (jobs of Queue.reserve only). The result is kept of a job with track or keep_done; one\n"
+     "that cannot be queued raises PayloadError, and the job is still held. LeaseLost: it is\n"
+     "somebody else's by now."},
     {"retry", (PyCFunction)(void (*)(void))core_job_retry, NAMED,
      "retry($self, /, delay=None, error=None)\n--\n\n"
      "A failure (jobs of Queue.reserve only): back after the delay, or what the backoff says."},
@@ -301,7 +294,8 @@ static PyMethodDef methods[] = {
      "defer($self, cleanup, /)\n--\n\n"
      "Runs cleanup() when the handler has ended, however it did; the last one given runs first."},
     {"extend", (PyCFunction)job_extend, METH_NOARGS,
-     "extend($self, /)\n--\n\nRenews the lease, or raises LeaseLost."},
+     "extend($self, /)\n--\n\n"
+     "Renews the lease (after reserve() and inline) or checks it; LeaseLost: it is over."},
     {"is_cancelled", (PyCFunction)job_is_cancelled, METH_NOARGS,
      "is_cancelled($self, /)\n--\n\nIs the lease lost, or was the job cancelled?"},
     {"is_stopping", (PyCFunction)job_is_stopping, METH_NOARGS,
@@ -313,6 +307,26 @@ static PyMethodDef methods[] = {
      "age($self, /)\n--\n\nSeconds since the first enqueue, by the store's clock."},
     {"remaining", (PyCFunction)job_remaining, METH_NOARGS,
      "remaining($self, /)\n--\n\nSeconds until the time limit, None without one."},
+    {"progress", (PyCFunction)(void (*)(void))core_job_progress, NAMED,
+     "progress($self, /, percent, note=None)\n--\n\n"
+     "How far it is, 0 to 100, with a note of at most 1024 bytes, for Queue.find() to show. In a\n"
+     "worker the newest one goes to the store about once a second. LeaseLost after reserve()."},
+    {"effect", (PyCFunction)core_job_effect, METH_O,
+     "effect($self, statement, /)\n--\n\n"
+     "Runs [SQL or script, parameters] in the store if the lease still holds, with nobody between\n"
+     "check and statement; else LeaseLost and nothing is done. Returns the first column of the\n"
+     "first row, else the number of rows changed. Parameters: None, bool, int, float, str, bytes."},
+    {"done_statement", (PyCFunction)(void (*)(void))core_job_done_statement, NAMED,
+     "done_statement($self, /, paramstyle=None, result=None)\n--\n\n"
+     "(SQL, parameters) that end the job as done within the caller's own transaction, which fails\n"
+     "when the lease is lost; PostgreSQL, MariaDB, SQLite. The handler returns as ever\n"
+     "afterwards. paramstyle: as of Queue.push_statement(). The result is kept of a job with track\n"
+     "or keep_done; what the handler returns comes too late for that."},
+    {"fingerprint", (PyCFunction)core_job_fingerprint, METH_NOARGS,
+     "fingerprint($self, /)\n--\n\n"
+     "SHA-256 of name, version and payload in hexadecimal digits: equal for equal work,\n"
+     "whatever the id."},
+    {"_take_result", (PyCFunction)core_job_take_result, METH_O, NULL},
     {"_set_error", (PyCFunction)core_job_set_error, METH_O, NULL},
     {"_seal", (PyCFunction)job_seal, METH_O, NULL},
     {"_next_defer", (PyCFunction)job_next_defer, METH_NOARGS, NULL},

@@ -149,10 +149,15 @@ static bool reserved_only(core_job *self, const char *method)
     return true;
 }
 
-PyObject *core_job_done(core_job *self, PyObject *unused)
+PyObject *core_job_done(core_job *self, PyObject *args, PyObject *named)
 {
-    (void)unused;
-    return reserved_only(self, "done") ? decide(self, JOBQ_ENDED_DONE, -1) : NULL;
+    static char *names[] = {"result", NULL};
+    PyObject *result = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|O:done", names, &result) ||
+        !reserved_only(self, "done") || !core_job_keep_result(self, result)) {
+        return NULL;
+    }
+    return decide(self, JOBQ_ENDED_DONE, -1);
 }
 
 PyObject *core_job_retry(core_job *self, PyObject *args, PyObject *named)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queue.reserve, and what looks at a store: counts, names, one job.
+ * Queue.reserve, and what looks at one job: find and wait.
  */
 #include "core.h"
+
+#include <time.h>
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
@@ -46,11 +48,8 @@ static PyObject *reserve(core_queue *self, const core_names *names, int64_t leas
         const void *body = jobq_job_body(job, &n, &format);
         PyObject *payload = core_decode(self->state, format, body, n, &problem);
         if (payload) {
-            PyObject *module = PyType_GetModule(self->state->queue_type);
-            PyObject *made = core_job_make(self->state, module, job, CORE_RESERVED, payload);
-            if (made) {
-                ((core_job *)made)->queue = (core_queue *)Py_NewRef((PyObject *)self);
-            } else {
+            PyObject *made = core_job_make(self, job, CORE_RESERVED, payload);
+            if (!made) {
                 jobq_job_free(job);
             }
             return made;
@@ -81,76 +80,6 @@ PyObject *core_queue_reserve(core_queue *self, PyObject *args, PyObject *named)
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
-
-static PyObject *make_stats(core_queue *self, const char *name, size_t n)
-{
-    int64_t values[JOBQ_STATS];
-    int rc = 0;
-    CORE_CALL(self, rc, jobq_queue_stats(self->queue, name, n, values));
-    if (PyErr_Occurred() || rc < 0) {
-        return PyErr_Occurred() ? NULL : core_raise_last(self->state);
-    }
-    PyObject *age =
-        values[JOBQ_STAT_OLDEST_READY_AGE_MS] < 0
-            ? Py_NewRef(Py_None)
-            : PyFloat_FromDouble((double)values[JOBQ_STAT_OLDEST_READY_AGE_MS] / 1000.0);
-    return age ? PyObject_CallFunction(
-                     core_get(self->state, CORE_STATS), "s#LLLLLNO", name, (Py_ssize_t)n,
-                     (long long)values[JOBQ_STAT_READY], (long long)values[JOBQ_STAT_DELAYED],
-                     (long long)values[JOBQ_STAT_RESERVED], (long long)values[JOBQ_STAT_DEAD],
-                     (long long)values[JOBQ_STAT_BACKLOG], age,
-                     values[JOBQ_STAT_PAUSED] ? Py_True : Py_False)
-               : NULL;
-}
-
-PyObject *core_queue_stats(core_queue *self, PyObject *args, PyObject *named)
-{
-    static char *keys[] = {"queue", NULL};
-    const char *name;
-    Py_ssize_t n;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "s#:stats", keys, &name, &n)) {
-        return NULL;
-    }
-    return make_stats(self, name, (size_t)n);
-}
-
-/* A list of names, or name -> Stats. */
-static PyObject *list_queues(core_queue *self, bool stats)
-{
-    char **names = NULL;
-    size_t count = 0;
-    int rc = 0;
-    CORE_CALL(self, rc, jobq_queue_names(self->queue, &names, &count));
-    if (PyErr_Occurred() || rc < 0) {
-        return PyErr_Occurred() ? NULL : core_raise_last(self->state);
-    }
-    PyObject *all = stats ? PyDict_New() : PyList_New(0);
-    for (size_t i = 0; all && i < count; i++) {
-        PyObject *name = PyUnicode_FromString(names[i]);
-        PyObject *value = name && stats ? make_stats(self, names[i], strlen(names[i])) : NULL;
-        const bool done = name && (!stats ? PyList_Append(all, name) == 0
-                                          : value && PyDict_SetItem(all, name, value) == 0);
-        Py_XDECREF(name);
-        Py_XDECREF(value);
-        if (!done) {
-            Py_CLEAR(all);
-        }
-    }
-    jobq_names_free(names, count);
-    return all;
-}
-
-PyObject *core_queue_all_stats(core_queue *self, PyObject *unused)
-{
-    (void)unused;
-    return list_queues(self, true);
-}
-
-PyObject *core_queue_queues(core_queue *self, PyObject *unused)
-{
-    (void)unused;
-    return list_queues(self, false);
-}
 
 static int64_t counter(const void *queue, size_t i, const char **name)
 {
@@ -183,4 +112,107 @@ PyObject *core_queue_find(core_queue *self, PyObject *args, PyObject *named)
     PyObject *made = core_info_make(self->state, info);
     jobq_info_free(info);
     return made;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* A signal whose handler raises nothing does not end the wait. */
+static int wait_through_signals(core_queue *self, const char *id, size_t n, int64_t timeout_ms,
+                                jobq_info **info_out)
+{
+    const int64_t end = now_ms() + timeout_ms;
+    for (;;) {
+        const int64_t left = end - now_ms();
+        int rc = 0;
+        CORE_CALL(self, rc, jobq_queue_wait(self->queue, id, n, left > 0 ? left : 0, info_out));
+        if (PyErr_Occurred() || rc != JOBQ_EINTR || PyErr_CheckSignals() < 0) {
+            return rc;
+        }
+    }
+}
+
+/* JobDead knows the job as it lies. */
+static PyObject *raise_dead(core_queue *self, const jobq_info *info)
+{
+    PyObject *exception = core_error_make(self->state, NULL);
+    PyObject *made = exception && info ? core_info_make(self->state, info) : NULL;
+    PyObject *reason =
+        made ? core_text_or_none(jobq_info_text(info, JOBQ_INFO_REASON, NULL)) : NULL;
+    if (exception && (!info || (reason && PyObject_SetAttrString(exception, "info", made) == 0 &&
+                                PyObject_SetAttrString(exception, "reason", reason) == 0))) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    }
+    Py_XDECREF(exception);
+    Py_XDECREF(made);
+    Py_XDECREF(reason);
+    return NULL;
+}
+
+static PyObject *raise_unknown(core_queue *self, PyObject *id)
+{
+    PyObject *exception = core_error_make(self->state, NULL);
+    PyObject *ids = exception ? Py_BuildValue("[O]", id) : NULL;
+    if (ids && PyObject_SetAttrString(exception, "ids", ids) == 0) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    }
+    Py_XDECREF(ids);
+    Py_XDECREF(exception);
+    return NULL;
+}
+
+/* The result; one that could not be kept, or cannot be read, is a PayloadError. */
+static PyObject *result_of(core_queue *self, const jobq_info *info)
+{
+    size_t n;
+    int format;
+    const char *refusal = NULL;
+    const void *body = jobq_info_result(info, &n, &format, &refusal);
+    if (body) {
+        return core_decode(self->state, format, body, n, NULL);
+    }
+    if (!refusal) {
+        Py_RETURN_NONE;
+    }
+    PyObject *message = core_text_or_none(refusal), *path = PyUnicode_FromString("result");
+    if (message && path) {
+        core_raise_payload(self->state, path, message);
+    }
+    Py_XDECREF(message);
+    Py_XDECREF(path);
+    return NULL;
+}
+
+PyObject *core_queue_wait(core_queue *self, PyObject *args, PyObject *named)
+{
+    static char *keys[] = {"id", "timeout", NULL};
+    PyObject *id, *timeout, *result = NULL;
+    int64_t timeout_ms;
+    jobq_info *info = NULL;
+    Py_ssize_t n;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "UO:wait", keys, &id, &timeout) ||
+        !core_seconds(timeout, "timeout", &timeout_ms) || !core_text(id, "id")) {
+        return NULL;
+    }
+    const char *text = PyUnicode_AsUTF8AndSize(id, &n);
+    const int rc = wait_through_signals(self, text, (size_t)n, timeout_ms, &info);
+    if (PyErr_Occurred()) {
+        /* said already */
+    } else if (rc >= 0) {
+        result = result_of(self, info);
+    } else if (rc == JOBQ_EDEAD) {
+        raise_dead(self, info);
+    } else if (rc == JOBQ_ENOTFOUND) {
+        raise_unknown(self, id);
+    } else {
+        core_raise_last(self->state);
+    }
+    jobq_info_free(info);
+    return result;
 }

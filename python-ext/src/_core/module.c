@@ -18,6 +18,10 @@ static const struct {
     [CORE_LEASE_LOST] = {"jobqueue.errors", "LeaseLost"},
     [CORE_PAYLOAD_ERROR] = {"jobqueue.errors", "PayloadError"},
     [CORE_NOT_FOUND] = {"jobqueue.errors", "NotFound"},
+    [CORE_QUEUE_FULL] = {"jobqueue.errors", "QueueFull"},
+    [CORE_GUARD_REFUSED] = {"jobqueue.errors", "GuardRefused"},
+    [CORE_JOB_DEAD] = {"jobqueue.errors", "JobDead"},
+    [CORE_WAIT_TIMEOUT] = {"jobqueue.errors", "WaitTimeout"},
     [CORE_JOB_TIMEOUT] = {"jobqueue.errors", "JobTimeout"},
     [CORE_JOB_STOP] = {"jobqueue.errors", "JobStop"},
     [CORE_STATE] = {"jobqueue.records", "State"},
@@ -30,6 +34,7 @@ static const struct {
     [CORE_UTC] = {"jobqueue.records", "UTC"},
     [CORE_EPOCH] = {"jobqueue.records", "EPOCH"},
     [CORE_ENUM] = {"enum", "Enum"},
+    [CORE_GETSIGNAL] = {"_signal", "getsignal"}, /* signal.getsignal makes an Enum of what it can */
 };
 
 static int import_all(core_state *state)
@@ -76,7 +81,7 @@ static PyObject *encode(PyObject *module, PyObject *value)
     if (!w) {
         return core_raise_last(state);
     }
-    if (core_encode(state, w, value)) {
+    if (core_encode(state, w, value, "payload")) {
         if (jobq_writer_finish(w, &p, &n) < 0) {
             core_raise_last(state);
         } else {
@@ -127,6 +132,13 @@ static PyObject *drivers(PyObject *module, PyObject *unused)
     return list;
 }
 
+static PyObject *event_nearest(PyObject *module, PyObject *name)
+{
+    (void)module;
+    const char *text = core_text(name, "event");
+    return text ? core_text_or_none(jobq_event_nearest(text)) : NULL;
+}
+
 static PyObject *outcome_word(PyObject *module, PyObject *ending)
 {
     (void)module;
@@ -156,10 +168,13 @@ static PyMethodDef functions[] = {
     {"decode", decode, METH_O, "decode(body, /)\n--\n\nThe value of a payload's bytes."},
     {"events", events, METH_NOARGS, "events()\n--\n\nThe names of all events."},
     {"drivers", drivers, METH_NOARGS, "drivers()\n--\n\nThe stores that are built in."},
+    {"event_nearest", event_nearest, METH_O, NULL},
     {"outcome_word", outcome_word, METH_O, NULL},
+    {"judge", core_judge, METH_VARARGS, NULL},
     {"claim", claim, METH_NOARGS, NULL},
     {"unclaim", unclaim, METH_NOARGS, NULL},
     {"interrupt", core_interrupt, METH_VARARGS, NULL},
+    {"interrupt_handler", core_interrupt_handler, METH_NOARGS, NULL},
     {"console", core_console, METH_VARARGS, NULL},
     {"console_reloads", core_console_reloads, METH_NOARGS, NULL},
     {"console_loaded", core_console_loaded, METH_O, NULL},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queue.push, and the chunks of push_many (rule B3). A message is filled with the interpreter's
- * lock and sent without it; the queue keeps one for the next call.
+ * Queue.push, push_statement, and the chunks of push_many (rule B3). A message is filled with the
+ * interpreter's lock (message.c) and sent without it; the queue keeps one for the next call.
  */
 #include "core.h"
 
@@ -24,109 +24,6 @@ static void give_message(core_queue *self, jobq_message *m)
     } else {
         self->message = m;
     }
-}
-
-/* ---- filling --------------------------------------------------------------------------------- */
-
-static bool set_name(core_queue *self, jobq_message *m, PyObject *name)
-{
-    Py_ssize_t n;
-    if (!PyUnicode_Check(name)) {
-        core_raise_type("a job's name must be a string");
-        return false;
-    }
-    const char *text = PyUnicode_AsUTF8AndSize(name, &n);
-    if (!text) {
-        PyErr_Clear();
-        core_raise_usage("a job's name holds a lone surrogate");
-        return false;
-    }
-    if (jobq_message_set_name(m, text, (size_t)n) < 0) {
-        core_raise_last(self->state);
-        return false;
-    }
-    return true;
-}
-
-static bool add_pair(core_queue *self, jobq_message *m, PyObject *key, PyObject *value)
-{
-    Py_ssize_t key_n, value_n;
-    if (!PyUnicode_Check(key) || !PyUnicode_Check(value)) {
-        core_raise_type("context: keys and values must be strings");
-        return false;
-    }
-    const char *k = PyUnicode_AsUTF8AndSize(key, &key_n);
-    const char *v = k ? PyUnicode_AsUTF8AndSize(value, &value_n) : NULL;
-    if (!v) {
-        PyErr_Clear();
-        core_raise_usage("context: a lone surrogate cannot be used here");
-        return false;
-    }
-    if (jobq_message_add_context(m, k, (size_t)key_n, v, (size_t)value_n) < 0) {
-        core_raise_last(self->state);
-        return false;
-    }
-    return true;
-}
-
-static bool set_context(core_queue *self, jobq_message *m, PyObject *context)
-{
-    Py_ssize_t at = 0;
-    PyObject *key, *value;
-    if (context == Py_None) {
-        return true;
-    }
-    if (!PyDict_Check(context)) {
-        core_raise_type("context must be a dict of strings");
-        return false;
-    }
-    while (PyDict_Next(context, &at, &key, &value)) {
-        if (!add_pair(self, m, key, value)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool is_word(PyObject *name, const char *word)
-{
-    return PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, word) == 0;
-}
-
-static bool set_options(core_queue *self, jobq_message *m, PyObject *options, bool parameters)
-{
-    Py_ssize_t at = 0;
-    PyObject *name, *value;
-    while (options && PyDict_Next(options, &at, &name, &value)) {
-        if (parameters && (is_word(name, "name") || is_word(name, "payload"))) {
-            continue;
-        }
-        if (is_word(name, "context")
-                ? !set_context(self, m, value)
-                : !core_conf_named(self->state, jobq_message_options(m), name, value)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool fill(core_queue *self, jobq_message *m, PyObject *name, PyObject *payload,
-                 PyObject *options, bool parameters)
-{
-    if (!set_name(self, m, name)) {
-        return false;
-    }
-    if (payload && payload != Py_None) {
-        jobq_writer *w = jobq_message_payload(m);
-        if (!w) {
-            core_raise_last(self->state);
-            return false;
-        }
-        if (!core_encode(self->state, w, payload)) {
-            return false;
-        }
-    }
-    return set_options(self, m, options, parameters);
 }
 
 static bool tell(core_queue *self, const jobq_message *m, PyObject *name)
@@ -173,7 +70,7 @@ PyObject *core_queue_push(core_queue *self, PyObject *args, PyObject *options)
         !(m = take_message(self))) {
         return NULL;
     }
-    if (fill(self, m, name, payload, options, true)) {
+    if (core_message_fill(self->state, m, name, payload, options, true)) {
         CORE_CALL(self, rc, jobq_queue_push(self->queue, m));
         if (PyErr_Occurred()) {
             rc = -1;
@@ -185,6 +82,48 @@ PyObject *core_queue_push(core_queue *self, PyObject *args, PyObject *options)
     }
     give_message(self, m);
     return id;
+}
+
+/* ---- in the caller's transaction ------------------------------------------------------------- */
+
+/* Taken out of a copy of the options; *style_out is borrowed from the caller's. False: raised. */
+static bool take_style(PyObject *options, PyObject **copy_out, PyObject **style_out)
+{
+    *style_out = options ? PyDict_GetItemString(options, "paramstyle") : NULL;
+    *copy_out = options ? PyDict_Copy(options) : PyDict_New();
+    return *copy_out && (!*style_out || PyDict_DelItemString(*copy_out, "paramstyle") == 0);
+}
+
+static PyObject *make_statement(core_queue *self, jobq_message *m, int placeholders)
+{
+    const jobq_statement *statement = NULL;
+    int rc = 0;
+    CORE_CALL(self, rc, jobq_queue_push_statement(self->queue, m, placeholders, &statement));
+    if (PyErr_Occurred() || rc < 0) {
+        return PyErr_Occurred() ? NULL : core_raise_last(self->state);
+    }
+    return core_statement_make(statement);
+}
+
+PyObject *core_queue_push_statement(core_queue *self, PyObject *args, PyObject *options)
+{
+    PyObject *name = NULL, *payload = NULL, *style, *plain = NULL, *made = NULL;
+    jobq_message *m = NULL;
+    if (!read_arguments(args, options, &name, &payload) || !core_queue_is_made(self)) {
+        return NULL;
+    }
+    if (take_style(options, &plain, &style)) {
+        const int placeholders = core_paramstyle(style, jobq_queue_driver(self->queue));
+        m = placeholders < 0 ? NULL : take_message(self);
+        if (m && core_message_fill(self->state, m, name, payload, plain, true)) {
+            made = make_statement(self, m, placeholders);
+        }
+    }
+    if (m) {
+        give_message(self, m);
+    }
+    Py_XDECREF(plain);
+    return made;
 }
 
 /* ---- a chunk --------------------------------------------------------------------------------- */
@@ -215,7 +154,7 @@ static bool fill_item(core_queue *self, jobq_message *m, PyObject *item)
                           &payload, &PyDict_Type, &options)) {
         return false;
     }
-    return fill(self, m, name, payload, options, false);
+    return core_message_fill(self->state, m, name, payload, options, false);
 }
 
 static bool add_item(chunk *c, PyObject *item)

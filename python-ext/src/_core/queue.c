@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queue: the object and its lock. Its methods: look.c, push.c, dead.c (lists, too), health.c,
- * control.c; sugar and asyncio: jobqueue/queue.py.
+ * Queue: the object and its lock. Its methods: look.c, stats.c, push.c, dead.c (lists, too),
+ * health.c, control.c; sugar and asyncio: jobqueue/queue.py.
  */
 #include "core.h"
+
+#include "queue_doc.h"
 
 /* ---- one thread at a time -------------------------------------------------------------------- */
 
@@ -102,6 +104,9 @@ static int queue_init(core_queue *self, PyObject *args, PyObject *named)
         core_raise_last(self->state);
     }
     jobq_conf_free(conf);
+    self->args = Py_NewRef(args);
+    Py_XINCREF(named);
+    self->named = named;
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -110,6 +115,8 @@ static int queue_traverse(core_queue *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE((PyObject *)self));
     Py_VISIT(self->on_pushed);
     Py_VISIT(self->places);
+    Py_VISIT(self->args);
+    Py_VISIT(self->named);
     return 0;
 }
 
@@ -117,6 +124,8 @@ static int queue_clear(core_queue *self)
 {
     Py_CLEAR(self->on_pushed);
     Py_CLEAR(self->places);
+    Py_CLEAR(self->args);
+    Py_CLEAR(self->named);
     return 0;
 }
 
@@ -186,6 +195,16 @@ static PyObject *queue_close(core_queue *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* Another handle of the same store, for a call that takes long. */
+static PyObject *queue_twin(core_queue *self, PyObject *unused)
+{
+    (void)unused;
+    if (!core_queue_is_made(self)) {
+        return NULL;
+    }
+    return PyObject_Call((PyObject *)self->state->queue_type, self->args, self->named);
+}
+
 static PyObject *queue_on_pushed(core_queue *self, PyObject *callable)
 {
     PyObject *before = self->on_pushed;
@@ -224,83 +243,47 @@ static PyGetSetDef getters[] = {
 
 #define F(function) ((PyCFunction)(void (*)(void))(function))
 #define NAMED METH_VARARGS | METH_KEYWORDS
-#define FILTER "queue=None, name=None, reason=None, older_than=None"
 static PyMethodDef methods[] = {
-    {"push", F(core_queue_push), NAMED,
-     "push($self, /, name, payload=None, *, queue=None, delay=None, at=None, priority=None,\n"
-     "     id=None, version=None, unique=None, tries=None, timeout=None, backoff=None,\n"
-     "     retry_until=None, expires=None, on_expire=None, context=None)\n--\n\n"
-     "Stores a job and returns its id when the store has confirmed it."},
+    {"push", F(core_queue_push), NAMED, DOC_PUSH},
+    {"push_statement", F(core_queue_push_statement), NAMED, DOC_PUSH_STATEMENT},
     {"_push_chunk", F(core_queue_push_chunk), METH_O, NULL},
     {"_on_pushed", F(queue_on_pushed), METH_O, NULL},
-    {"reserve", F(core_queue_reserve), NAMED,
-     "reserve($self, /, queues=(), lease=30)\n--\n\n"
-     "Takes at most one job, to be ended by done, retry, release, fail or delete; None: no job."},
-    {"stats", F(core_queue_stats), NAMED,
-     "stats($self, /, queue)\n--\n\nCounts the jobs of one queue."},
-    {"all_stats", F(core_queue_all_stats), METH_NOARGS,
-     "all_stats($self, /)\n--\n\nThe counts of every queue, by name."},
-    {"queues", F(core_queue_queues), METH_NOARGS,
-     "queues($self, /)\n--\n\nNames of the store's queues, sorted."},
-    {"counters", F(core_queue_counters), METH_NOARGS,
-     "counters($self, /)\n--\n\nWhat this object has done so far; asks no store."},
-    {"find", F(core_queue_find), NAMED,
-     "find($self, /, id)\n--\n\nThe job as it stands, None when there is none."},
-    {"jobs", F(core_queue_jobs), NAMED,
-     "jobs($self, /, queue, state, limit=50, after=None)\n--\n\n"
-     "A page of a queue's jobs in one state, in the order they will run."},
-    {"dead", F(core_queue_dead), NAMED,
-     "dead($self, /, " FILTER ", limit=50, after=None)\n--\n\nA page of dead jobs, newest first."},
-    {"retry", F(core_queue_retry), NAMED,
-     "retry($self, /, ids=(), *, " FILTER ", all=False, dry_run=False)\n--\n\n"
-     "Puts dead jobs back in place and returns how many."},
-    {"forget", F(core_queue_forget), NAMED,
-     "forget($self, /, ids=(), *, " FILTER ", all=False, dry_run=False)\n--\n\n"
-     "Deletes dead jobs and returns how many."},
-    {"flush", F(core_queue_forget), NAMED,
-     "flush($self, /, ids=(), *, " FILTER ", all=False, dry_run=False)\n--\n\n"
-     "Deletes dead jobs and returns how many."},
-    {"prune", F(core_queue_prune), NAMED,
-     "prune($self, /, dry_run=False, older_than=None)\n--\n\n"
-     "Deletes what was only kept: finished jobs whose time is over and dead jobs of that age."},
-    {"pause", F(core_queue_pause), NAMED,
-     "pause($self, /, queue=None, ttl=0)\n--\n\n"
-     "Workers take no jobs of that queue, or of none, until it is resumed or ttl is over."},
-    {"resume", F(core_queue_resume), NAMED,
-     "resume($self, /, queue=None)\n--\n\nEnds the pause of that queue, or of all."},
-    {"restart_workers", F(core_queue_restart_workers), METH_NOARGS,
-     "restart_workers($self, /)\n--\n\n"
-     "Every worker made before finishes what runs and ends, to be started anew."},
-    {"cancel", F(core_queue_cancel), NAMED,
-     "cancel($self, /, id, hard=False)\n--\n\n"
-     "A waiting job is dead, a running one is told so; hard ends it as at its time limit."},
-    {"clear", F(core_queue_clear), NAMED,
-     "clear($self, /, queue)\n--\n\nRemoves every waiting job of a queue; returns how many."},
+    {"reserve", F(core_queue_reserve), NAMED, DOC_RESERVE},
+    {"stats", F(core_queue_stats), NAMED, DOC_STATS},
+    {"all_stats", F(core_queue_all_stats), NAMED, DOC_ALL_STATS},
+    {"capacity", F(core_queue_capacity), NAMED, DOC_CAPACITY},
+    {"queues", F(core_queue_queues), METH_NOARGS, DOC_QUEUES},
+    {"counters", F(core_queue_counters), METH_NOARGS, DOC_COUNTERS},
+    {"find", F(core_queue_find), NAMED, DOC_FIND},
+    {"_wait", F(core_queue_wait), NAMED, NULL},
+    {"_twin", F(queue_twin), METH_NOARGS, NULL},
+    {"jobs", F(core_queue_jobs), NAMED, DOC_JOBS},
+    {"dead", F(core_queue_dead), NAMED, DOC_DEAD},
+    {"retry", F(core_queue_retry), NAMED, DOC_RETRY},
+    {"forget", F(core_queue_forget), NAMED, DOC_FORGET},
+    {"flush", F(core_queue_forget), NAMED, DOC_FLUSH},
+    {"prune", F(core_queue_prune), NAMED, DOC_PRUNE},
+    {"pause", F(core_queue_pause), NAMED, DOC_PAUSE},
+    {"resume", F(core_queue_resume), NAMED, DOC_RESUME},
+    {"restart_workers", F(core_queue_restart_workers), METH_NOARGS, DOC_RESTART_WORKERS},
+    {"cancel", F(core_queue_cancel), NAMED, DOC_CANCEL},
+    {"clear", F(core_queue_clear), NAMED, DOC_CLEAR},
     {"_generation", F(core_queue_generation), METH_NOARGS, NULL},
-    {"workers", F(core_queue_workers), METH_NOARGS,
-     "workers($self, /)\n--\n\nThe live workers of the store."},
-    {"doctor", F(core_queue_doctor), METH_NOARGS,
-     "doctor($self, /)\n--\n\nLooks the store, the way to it and the workers over."},
-    {"migrate", F(queue_migrate), METH_NOARGS,
-     "migrate($self, /)\n--\n\nCreates or updates what the store needs."},
-    {"ping", F(queue_ping), METH_NOARGS,
-     "ping($self, /)\n--\n\nSeconds of one round trip to the store."},
+    {"workers", F(core_queue_workers), METH_NOARGS, DOC_WORKERS},
+    {"doctor", F(core_queue_doctor), NAMED, DOC_DOCTOR},
+    {"migrate", F(queue_migrate), METH_NOARGS, DOC_MIGRATE},
+    {"ping", F(queue_ping), METH_NOARGS, DOC_PING},
     {"close", F(queue_close), METH_NOARGS,
      "close($self, /)\n--\n\nCloses the connection; the next call opens it again."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Queue(dsn=None, **options)\n--\n\nA connection to a store of jobs."},
-    {Py_tp_new, queue_new},
-    {Py_tp_init, queue_init},
-    {Py_tp_traverse, queue_traverse},
-    {Py_tp_clear, queue_clear},
-    {Py_tp_dealloc, queue_dealloc},
-    {Py_tp_repr, queue_repr},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, getters},
-    {0, NULL},
+    {Py_tp_doc, DOC_QUEUE},     {Py_tp_new, queue_new},
+    {Py_tp_init, queue_init},   {Py_tp_traverse, queue_traverse},
+    {Py_tp_clear, queue_clear}, {Py_tp_dealloc, queue_dealloc},
+    {Py_tp_repr, queue_repr},   {Py_tp_methods, methods},
+    {Py_tp_getset, getters},    {0, NULL},
 };
 
 static PyType_Spec spec = {

@@ -129,6 +129,7 @@ static int start(core_worker *self, const core_names *names, const jobq_conf *ov
         self->parted = NULL;
         PyEval_RestoreThread(thread);
     }
+    self->in_pool = !one && role == JOBQ_ROLE_CHILD;
     return one && role >= 0 ? JOBQ_ROLE_INLINE : role;
 }
 
@@ -191,7 +192,7 @@ static PyObject *event_job(core_worker *self, jobq_job *job)
         PyErr_Clear();
         payload = Py_NewRef(Py_None);
     }
-    return payload ? core_job_make(self->state, self->module, job, CORE_EVENT, payload) : NULL;
+    return payload ? core_job_make(self->queue, job, CORE_EVENT, payload) : NULL;
 }
 
 static PyObject *give_event(core_worker *self, const jobq_event *event)
@@ -223,8 +224,7 @@ static PyObject *give_job(core_worker *self, jobq_job *job)
     if (!payload) {
         payload = Py_NewRef(Py_None);
     }
-    PyObject *made =
-        wrong ? core_job_make(self->state, self->module, job, CORE_HANDLER, payload) : NULL;
+    PyObject *made = wrong ? core_job_make(self->queue, job, CORE_HANDLER, payload) : NULL;
     if (!made) {
         Py_XDECREF(wrong);
         return NULL;
@@ -241,8 +241,7 @@ static PyObject *give_hook(core_worker *self, jobq_job *job)
     const jobq_info *dead = jobq_worker_dead(self->worker);
     PyObject *info = dead ? core_info_make(self->state, dead) : core_text_or_none(NULL);
     PyObject *made =
-        info ? core_job_make(self->state, self->module, job, CORE_HANDLER, core_text_or_none(NULL))
-             : NULL;
+        info ? core_job_make(self->queue, job, CORE_HANDLER, core_text_or_none(NULL)) : NULL;
     if (!made) {
         Py_XDECREF(info);
         return NULL;
@@ -336,6 +335,28 @@ static core_job *let_go(core_worker *self, PyObject *object)
     return (core_job *)object;
 }
 
+/* A child's job that has used the queue's handle leaves it here, and threads of the handler's may
+ * be in it: locked. Inline it is not: lines go to `output` from in there, which may push. */
+static int settle(core_worker *self, const core_job *object, jobq_job *job, int ending,
+                  int64_t delay_ms)
+{
+    int rc = -1;
+    if (self->in_pool && object && object->reached) {
+        CORE_CALL(self->queue, rc, jobq_job_settle(job, (jobq_ending)ending, delay_ms));
+        return rc;
+    }
+    Py_BEGIN_ALLOW_THREADS rc = jobq_job_settle(job, (jobq_ending)ending, delay_ms);
+    Py_END_ALLOW_THREADS return rc;
+}
+
+static PyObject *settled(core_worker *self, int rc)
+{
+    if (rc < 0) {
+        return PyErr_Occurred() ? NULL : core_raise_last(self->state);
+    }
+    Py_RETURN_NONE;
+}
+
 /* settle_job(Job, ending, delay in ms or -1) */
 PyObject *core_worker_settle_job(core_worker *self, PyObject *args)
 {
@@ -349,12 +370,9 @@ PyObject *core_worker_settle_job(core_worker *self, PyObject *args)
     if (!job) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS rc = jobq_job_settle(job->job, (jobq_ending)ending, delay_ms);
-    Py_END_ALLOW_THREADS core_job_detach(job);
-    if (rc < 0) {
-        return core_raise_last(self->state);
-    }
-    Py_RETURN_NONE;
+    rc = settle(self, job, job->job, ending, delay_ms);
+    core_job_detach(job);
+    return settled(self, rc);
 }
 
 /* Is it to end? None, or for the first time the exception that says why. */
@@ -386,12 +404,9 @@ PyObject *core_worker_settle(core_worker *self, PyObject *args)
     if (!job) {
         return core_raise_logic("there is no job to settle");
     }
-    Py_BEGIN_ALLOW_THREADS rc = jobq_job_settle(job, (jobq_ending)ending, delay_ms);
-    Py_END_ALLOW_THREADS forget_step(self);
-    if (rc < 0) {
-        return core_raise_last(self->state);
-    }
-    Py_RETURN_NONE;
+    rc = settle(self, (core_job *)self->job, job, ending, delay_ms);
+    forget_step(self);
+    return settled(self, rc);
 }
 
 /* The exit code; a child does not return. */

@@ -20,6 +20,7 @@ typedef struct path {
 typedef struct {
     core_state *state;
     jobq_writer *w;
+    const char *root; /* what paths begin with */
 } writer;
 
 static bool write_value(writer *to, PyObject *value, const path *at);
@@ -46,12 +47,12 @@ static PyObject *show(PyObject *text)
     return PyUnicode_DecodeUTF8(shown, used, "ignore");
 }
 
-static PyObject *path_text(const path *at)
+static PyObject *path_text(const writer *to, const path *at)
 {
     if (!at->up) {
-        return PyUnicode_FromString("payload");
+        return PyUnicode_FromString(to->root);
     }
-    PyObject *before = path_text(at->up);
+    PyObject *before = path_text(to, at->up);
     PyObject *own =
         !at->key ? PyUnicode_FromFormat("%zd", at->index)
                  : show(PyUnicode_Check(at->key) ? Py_NewRef(at->key) : PyObject_Repr(at->key));
@@ -64,7 +65,7 @@ static PyObject *path_text(const path *at)
 /* Steals what. */
 static bool refuse_object(writer *to, const path *at, PyObject *what)
 {
-    PyObject *where = path_text(at);
+    PyObject *where = path_text(to, at);
     PyObject *message = where && what ? PyUnicode_FromFormat("%U: %U", where, what) : NULL;
     if (message) {
         core_raise_payload(to->state, where, message);
@@ -378,9 +379,9 @@ static bool write_value(writer *to, PyObject *value, const path *at)
     return PyDict_Check(value) ? write_dict(to, value, at) : write_other(to, value, at);
 }
 
-bool core_encode(core_state *state, jobq_writer *w, PyObject *value)
+bool core_encode(core_state *state, jobq_writer *w, PyObject *value, const char *root)
 {
-    writer to = {state, w};
+    writer to = {state, w, root};
     const path top = {NULL, NULL, NULL, 0, 0};
     return write_value(&to, value, &top);
 }

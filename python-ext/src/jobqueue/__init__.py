@@ -12,6 +12,8 @@ from . import console
 from ._core import Job, version as __version__
 from .errors import (
     DuplicateJob,
+    GuardRefused,
+    JobDead,
     JobStop,
     JobTimeout,
     LeaseLost,
@@ -20,9 +22,11 @@ from .errors import (
     OutcomeUnknown,
     PayloadError,
     QueueError,
+    QueueFull,
     RecordedError,
     RetryAfter,
     StoreError,
+    WaitTimeout,
 )
 from .queue import Queue
 from .records import Event, JobInfo, State, Stats
@@ -32,7 +36,9 @@ from .worker import Worker
 __all__ = [
     "DuplicateJob",
     "Event",
+    "GuardRefused",
     "Job",
+    "JobDead",
     "JobInfo",
     "JobStop",
     "JobTimeout",
@@ -43,12 +49,14 @@ __all__ = [
     "PayloadError",
     "Queue",
     "QueueError",
+    "QueueFull",
     "RecordedError",
     "RetryAfter",
     "State",
     "Stats",
     "StoreError",
     "Task",
+    "WaitTimeout",
     "Worker",
     "__version__",
     "console",

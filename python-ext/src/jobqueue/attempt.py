@@ -14,6 +14,8 @@ import inspect
 import os
 import selectors
 import signal
+import warnings
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 Call = Callable[..., Any]
 _MISSING: Any = object()
+_EVENT_OF_END = {_core.ENDED_RELEASED: "job.released", _core.ENDED_DONE: "job.processed"}
 
 
 async def _await(value: Awaitable[Any]) -> Any:
@@ -49,6 +52,23 @@ def _is_running_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _close_quietly(loop: asyncio.AbstractEventLoop, process: int) -> None:
+    """Of a Worker that nobody needs any more, or at the program's end."""
+    if process != os.getpid() or loop.is_closed() or loop.is_running():
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if asyncio.get_event_loop() is loop:
+                asyncio.set_event_loop(None)
+        except RuntimeError:  # there is none
+            pass
+    try:
+        loop.close()
+    except (OSError, RuntimeError):  # a handler has closed its descriptors
+        pass
 
 
 class Runner:
@@ -85,6 +105,7 @@ class Runner:
             self._selector = selectors.EpollSelector()
             self._loop = asyncio.SelectorEventLoop(self._selector)
             asyncio.set_event_loop(self._loop)
+            weakref.finalize(self, _close_quietly, self._loop, os.getpid())
         return self._loop
 
     def _is_whole(self) -> bool:
@@ -154,17 +175,18 @@ class Attempt:
 
     def run(self) -> None:
         """All of it."""
-        folder = self.worker._folder
-        if signal.getsignal(signal.SIGURG) is not _core.interrupt:  # a handler took it (rule D7)
+        worker = self.worker
+        if _core.interrupt_handler() is not _core.interrupt:  # a handler took it (rule D7)
             signal.signal(signal.SIGURG, _core.interrupt)
         if self._check() and self._find():
             self._run_handler()
             self.job._seal(self.ending)
-            self._fire_end()
+            if worker._listeners:
+                self._fire_end()
             self._run_cleanups()
         self.over = True
         self.error = self.handler = None  # freed before the job is settled (rule D1)
-        self._go_back(folder)
+        self._go_back(worker._folder)
         flush_output()
         self._settle()
 
@@ -249,6 +271,14 @@ class Attempt:
             for kind in type(error).__mro__
         )
 
+    def _keep(self, result: Any) -> None:
+        """For those who ask for it (rule N7); one that cannot be kept leaves the job done."""
+        if result is None:
+            return
+        error = self.job._take_result(result)
+        if error is not None:
+            log.error("the result of %s %s cannot be kept: %s", self.job.name, self.job.id, error)
+
     def _conclude_exit(self, status: int) -> None:
         text = f"the handler called sys.exit({status})"
         self.exited = status
@@ -296,14 +326,29 @@ class Attempt:
             self._conclude(False, error)
             return
         context = contextvars.copy_context()
-        done, value = self.core.call(context.run, (self._chain, 0, self.job.payload))
+        done, value = self.core.call(context.run, self._entry())
         try:
-            if done and _is_awaitable(value):
-                done, value = self.runner.wait(value, context)
-            if self._conclude(done, value):
-                self._take_decision()
+            if value is not None and done:
+                if isinstance(value, (GeneratorType, AsyncGeneratorType)):
+                    done, value = False, self._generator()
+                elif inspect.isawaitable(value):
+                    done, value = self.runner.wait(value, context)
+            if self._conclude(done, value) and not self._take_decision():
+                self._keep(value)
         finally:
             del value  # see Runner.call
+
+    def _entry(self) -> tuple[Any, ...]:
+        """What is called, with its arguments: the handler, or the middleware round it."""
+        if self.worker._middleware:
+            return (self._chain, 0, self.job.payload)
+        return (self.handler, self.job, self.job.payload)
+
+    def _generator(self) -> TypeError:
+        return TypeError(
+            f'the handler of "{self.job.name}" returned a generator, which nobody runs: return '
+            "instead of yielding"
+        )
 
     def _chain(self, position: int, payload: Any) -> Any:
         """The middleware from that position on, the handler behind the last."""
@@ -322,10 +367,7 @@ class Attempt:
 
     def _checked(self, result: Any) -> Any:
         if isinstance(result, (GeneratorType, AsyncGeneratorType)):
-            raise TypeError(
-                f'the handler of "{self.job.name}" returned a generator, which nobody '
-                "runs: return instead of yielding"
-            )
+            raise self._generator()
         return result
 
     def _await_here(self, result: Any) -> Any:
@@ -349,9 +391,7 @@ class Attempt:
 
     def _end_event(self) -> tuple[Sequence[Call], Event | None]:
         """Which event tells of the end, and with which data, to whom."""
-        name = {_core.ENDED_RELEASED: "job.released", _core.ENDED_DONE: "job.processed"}.get(
-            self.ending
-        )
+        name = _EVENT_OF_END.get(self.ending)
         data: dict[str, Any] = {}
         if self.error is not None and not self.decided:
             name = "job.exception"

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Exceptions. Mistakes in a call are ValueError and TypeError; everything else is a QueueError."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .records import JobInfo
 
 
 class QueueError(Exception):
@@ -24,7 +30,32 @@ class OutcomeUnknown(QueueError):
 
 
 class DuplicateJob(QueueError):
-    """A job with that id exists already."""
+    """A job with that id, or with on_duplicate="error" that unique key, exists already: this one."""
+
+    id: str = ""
+
+
+class QueueFull(QueueError):
+    """The queue holds as many jobs as its capacity allows; nothing was stored."""
+
+    queue: str = ""
+    capacity: int = 0
+
+
+class GuardRefused(QueueError):
+    """The guard of the push was not true; nothing was stored."""
+
+
+class JobDead(QueueError):
+    """Raised by Queue.wait(): the job will have no result."""
+
+    id: str = ""
+    reason: str | None = None
+    info: JobInfo | None = None
+
+
+class WaitTimeout(QueueError, TimeoutError):
+    """Raised by Queue.wait(): the job has not ended within the time given."""
 
     id: str = ""
 
@@ -77,7 +108,7 @@ class RetryAfter(QueueError):
         super().__init__(message or f"to be tried again after {seconds:g} s")
         self.seconds = seconds
 
-    def __reduce__(self) -> tuple[type["RetryAfter"], tuple[float, str]]:
+    def __reduce__(self) -> tuple[type[RetryAfter], tuple[float, str]]:
         return type(self), (self.seconds, str(self))
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Union
 
 from . import _core
 from ._core import Job
-from .errors import QueueError
+from .errors import QueueError, WaitTimeout
 from .faults import report
 from .records import Event, JobInfo, State, Stats
 
@@ -19,6 +24,38 @@ Moment = Union[int, float, timedelta, datetime, str]
 Backoff = Union[int, float, str, list[Any], tuple[Any, ...]]
 Message = Union[tuple[str], tuple[str, Any], tuple[str, Any, dict[str, Any]]]
 Listener = Callable[[Event], Any]
+Value = Union[None, bool, int, float, str, bytes]
+# "SQL", or [SQL (on Redis: a script), parameters]
+Statement = Union[str, tuple[str], tuple[str, Sequence[Value]], list[Any]]
+
+_SPARES = 4  # handles kept for the next wait()
+_WAITERS = 32  # threads that await_() uses; more waits at once take turns
+_LOOK = 0.01  # between two looks at a memory store, which nobody can be woken by
+_waiters: ThreadPoolExecutor | None = None
+
+
+def _pool_of_waiters() -> ThreadPoolExecutor:
+    global _waiters
+    if _waiters is None:
+        _waiters = ThreadPoolExecutor(_WAITERS, "jobqueue-wait")
+    return _waiters
+
+
+def _forget_waiters() -> None:
+    global _waiters
+    _waiters = None
+
+
+os.register_at_fork(after_in_child=_forget_waiters)  # its threads are the parent's
+
+
+def _deadline(timeout: Seconds) -> float:
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise TypeError("timeout: a number of seconds is expected")
+    if not seconds >= 0:
+        raise ValueError("timeout must be a number of seconds, 0 or more")
+    return time.monotonic() + seconds
 
 
 class Queue(_core.Queue):
@@ -29,6 +66,14 @@ class Queue(_core.Queue):
     """
 
     _listeners: list[Listener]
+    _spares: list[_core.Queue] | None = None
+
+    def close(self) -> None:
+        """Closes the connection; the next call opens it again."""
+        super().close()
+        spares, self._spares = self._spares or [], None
+        for spare in spares:
+            spare.close()
 
     def __enter__(self) -> Queue:
         return self
@@ -73,6 +118,62 @@ class Queue(_core.Queue):
                 listener(event)
             except Exception as error:
                 report("a listener of job.pushed", error)
+
+    # ---- waiting -----------------------------------------------------------------------------
+
+    def wait(self, id: str, timeout: Seconds) -> Any:
+        """Waits until that job is done and returns its result; push it with track=True.
+
+        JobDead: it died, or was cancelled. WaitTimeout: it has not ended within so many seconds
+        (0: look once). NotFound: there is no such job, or nothing of it is kept. PayloadError: its
+        result could not be kept. Other threads may use this Queue meanwhile.
+        """
+        return self._wait_until(id, _deadline(timeout), None)
+
+    def _wait_until(self, id: str, end: float, stop: threading.Event | None) -> Any:
+        """In steps: somebody may ask it to stop, and a signal that comes between two instructions of
+        the core is only seen when it returns."""
+        begin = time.monotonic()
+        with self._borrow() as handle:
+            while True:
+                left = max(0.0, end - time.monotonic())
+                step = _LOOK if handle is self else min(left, 1.0)
+                try:
+                    return handle._wait(id, 0 if handle is self else step)
+                except WaitTimeout as error:
+                    if left <= step or (stop is not None and stop.is_set()):
+                        waited = max(0.0, end - begin)  # this step was only the last of several
+                        error.args = (f'job "{id}" had not ended after {waited:.3g} s',)
+                        raise
+                if handle is self:
+                    time.sleep(step)
+
+    @contextmanager
+    def _borrow(self) -> Iterator[_core.Queue]:
+        """A handle of its own for a call that takes long: one is one thread's at a time."""
+        if self.driver == "memory":  # a store of this object's
+            yield self
+            return
+        spares = self._spares or []
+        handle = spares.pop() if spares else self._twin()
+        try:
+            yield handle
+        finally:
+            if self._spares is None:
+                self._spares = []
+            if len(self._spares) < _SPARES:
+                self._spares.append(handle)
+
+    async def await_(self, id: str, timeout: Seconds) -> Any:
+        """wait() for asyncio; in a thread of its own, not of the loop's executor."""
+        stop = threading.Event()
+        end = _deadline(timeout)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                _pool_of_waiters(), self._wait_until, id, end, stop
+            )
+        finally:
+            stop.set()
 
     # ---- many --------------------------------------------------------------------------------
 
@@ -126,26 +227,28 @@ class Queue(_core.Queue):
         expires: Moment | None = None,
         on_expire: str | None = None,
         context: dict[str, str] | None = None,
+        track: bool | None = None,
+        unique_scope: str | None = None,
+        on_duplicate: str | None = None,
+        max_wait: Seconds | None = None,
+        guard: Statement | None = None,
+        idempotent: bool | None = None,
+        idempotent_for: Seconds | None = None,
     ) -> str:
         """push() for asyncio."""
-        given = {
-            "queue": queue,
-            "delay": delay,
-            "at": at,
-            "priority": priority,
-            "id": id,
-            "version": version,
-            "unique": unique,
-            "tries": tries,
-            "timeout": timeout,
-            "backoff": backoff,
-            "retry_until": retry_until,
-            "expires": expires,
-            "on_expire": on_expire,
-            "context": context,
+        given = {**locals()}
+        options: dict[str, Any] = {
+            key: value
+            for key, value in given.items()
+            if key not in ("self", "name", "payload") and value is not None
         }
-        options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         return await asyncio.to_thread(self.push, name, payload, **options)
+
+    async def apush_statement(
+        self, name: str, payload: Any = None, **options: Any
+    ) -> tuple[str, tuple[Value, ...]]:
+        """push_statement() for asyncio."""
+        return await asyncio.to_thread(self.push_statement, name, payload, **options)
 
     async def apush_many(
         self,
@@ -159,13 +262,17 @@ class Queue(_core.Queue):
         """reserve() for asyncio."""
         return await asyncio.to_thread(self.reserve, queues, lease)
 
-    async def astats(self, queue: str) -> Stats:
+    async def astats(self, queue: str, minutes: int = 60) -> Stats:
         """stats() for asyncio."""
-        return await asyncio.to_thread(self.stats, queue)
+        return await asyncio.to_thread(self.stats, queue, minutes)
 
-    async def aall_stats(self) -> dict[str, Stats]:
+    async def aall_stats(self, minutes: int = 0) -> dict[str, Stats]:
         """all_stats() for asyncio."""
-        return await asyncio.to_thread(self.all_stats)
+        return await asyncio.to_thread(self.all_stats, minutes)
+
+    async def acapacity(self, queue: str, n: int) -> None:
+        """capacity() for asyncio."""
+        await asyncio.to_thread(self.capacity, queue, n)
 
     async def aqueues(self) -> list[str]:
         """queues() for asyncio."""
@@ -233,9 +340,9 @@ class Queue(_core.Queue):
         """workers() for asyncio."""
         return await asyncio.to_thread(self.workers)
 
-    async def adoctor(self) -> list[dict[str, str | None]]:
+    async def adoctor(self, audit: bool = False) -> list[dict[str, str | None]]:
         """doctor() for asyncio."""
-        return await asyncio.to_thread(self.doctor)
+        return await asyncio.to_thread(self.doctor, audit)
 
     async def amigrate(self) -> None:
         """migrate() for asyncio."""

@@ -52,11 +52,24 @@ class JobInfo:
     reason: str | None
     last_error: dict[str, str | None] | None
     history: list[dict[str, Any]]
+    progress: dict[str, Any] | None = None  # {"percent": 40.0, "note": "page 4"}
+    result: Any = None
+    result_error: str | None = None  # there was one, but it could not be kept, or be read
+    kept_until: datetime | None = None
+
+
+def _json_minute(minute: dict[str, Any]) -> dict[str, Any]:
+    return {**minute, "at": minute["at"].strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """The counts of one queue; oldest_ready_age is in seconds, None when nothing is ready."""
+    """The counts of one queue; oldest_ready_age is in seconds, None when nothing is ready.
+
+    per_minute has what happened in each of the last minutes, oldest first, those without anything
+    left out: "at" (its beginning), pushed, done, failed, retried, crashed, released, timed_out, and
+    "runs": how many handlers took at most "up_to" seconds (None: longer than all of these).
+    """
 
     queue: str
     ready: int
@@ -66,10 +79,12 @@ class Stats:
     backlog: int
     oldest_ready_age: float | None
     paused: bool = False
+    capacity: int = 0  # 0: no limit
+    per_minute: list[dict[str, Any]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """The same names and values, ready for json.dumps."""
-        return asdict(self)
+        return {**asdict(self), "per_minute": [_json_minute(one) for one in self.per_minute]}
 
 
 @dataclass(frozen=True, slots=True)

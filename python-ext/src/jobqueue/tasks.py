@@ -9,15 +9,27 @@ import typing
 from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from . import _core
 from ._core import Job
 from .errors import PayloadError
-from .queue import Message, Queue
+from .queue import Message, Queue, Value
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # Fixed when a job is pushed; whatever else the decorator is given is read when the job runs.
-_AT_PUSH = ("queue", "delay", "priority", "expires", "on_expire", "retry_until")
+_AT_PUSH = (
+    "queue",
+    "delay",
+    "priority",
+    "expires",
+    "on_expire",
+    "retry_until",
+    "track",
+    "unique_scope",
+    "on_duplicate",
+    "max_wait",
+)
 _Kind = inspect.Parameter
 _default: Queue | None = None
 
@@ -59,6 +71,29 @@ def refuse_generator(function: Callable[..., Any], what: str) -> None:
         )
 
 
+def is_async(function: Any) -> bool:
+    """Will calling it give something to await?"""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)
+    )
+
+
+def split_options(
+    name: str, function: Any, options: dict[str, Any]
+) -> tuple[Callable[..., Any] | None, bool, dict[str, Any]]:
+    """The `failed` hook, whether jobs run side by side, and the options that the library knows."""
+    known = dict(options)
+    failed = known.pop("failed", None)
+    if failed is not None and not callable(failed):
+        raise TypeError("failed must be callable as failed(info, error)")
+    if "maps" in known:
+        raise ValueError('unknown option "maps": PHP alone has two kinds of maps')
+    together = known.get("async_concurrency", 1) not in (1, None)
+    if together and not is_async(function):
+        raise ValueError(f'async_concurrency: the handler of "{name}" is no async def')
+    return failed, together, known
+
+
 def misfit(text: str, path: str = "payload") -> PayloadError:
     """The payload fits no call of the function: the job is dead as undecodable."""
     error = PayloadError(f"{path}: {text}")
@@ -89,6 +124,8 @@ class Task(Generic[P, R]):
         given = options or {}
         self.push_options = {key: given[key] for key in _AT_PUSH if given.get(key) is not None}
         self.options = {key: value for key, value in given.items() if key not in _AT_PUSH}
+        handler = split_options(name, function, self.options)[2]
+        _core.judge(name, {**self.push_options, "version": version}, handler)
         self._read_signature()
         functools.update_wrapper(self, function)
 
@@ -162,6 +199,13 @@ class Task(Generic[P, R]):
         name, payload, options = self.message(*args, **kwargs)  # type: ignore[misc]
         return queue.push(name, payload, **options)
 
+    def push_statement(
+        self, queue: Queue, /, *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[str, tuple[Value, ...]]:
+        """What push() would do as (SQL, parameters) for the caller's own transaction."""
+        name, payload, options = self.message(*args, **kwargs)  # type: ignore[misc]
+        return queue.push_statement(name, payload, **options)
+
     async def apush(self, queue: Queue, /, *args: P.args, **kwargs: P.kwargs) -> str:
         """push() for asyncio."""
         name, payload, options = self.message(*args, **kwargs)  # type: ignore[misc]
@@ -179,6 +223,8 @@ class Task(Generic[P, R]):
         """The same task with other push options: using(queue="mail", delay=10).push(...)."""
         other = copy.copy(self)
         other.push_options = {**self.push_options, **options}
+        plain = {key: value for key, value in options.items() if key not in ("context", "guard")}
+        _core.judge(self.name, plain, {})
         return other
 
     # ---- running -----------------------------------------------------------------------------
@@ -213,9 +259,9 @@ class _Decorator(typing.Protocol):
 def task(name: str, *, version: int = 1, unique: str | None = None, **options: Any) -> _Decorator:
     """Gives a function a job's name: @task("invoice.send", queue="mail", tries=5, timeout=60).
 
-    queue, delay, priority, expires, on_expire, retry_until, version and unique (the name of the
-    parameter whose value is the key) are fixed when a job is pushed; options of handlers (tries,
-    timeout, backoff, ...) are read when it runs.
+    queue, delay, priority, expires, on_expire, retry_until, track, version and unique (the name of
+    the parameter whose value is the key) with unique_scope, on_duplicate and max_wait are fixed when
+    a job is pushed; options of handlers (tries, timeout, backoff, ...) are read when it runs.
     """
 
     if callable(name):

@@ -76,8 +76,8 @@ class Companion(Attempt):
                 return
         done, value = await self._call(self._chain, 0, self.job.payload)
         try:
-            if self._conclude(done, value):
-                self._take_decision()
+            if self._conclude(done, value) and not self._take_decision():
+                self._keep(value)
         finally:
             del value  # this frame is below the exception's
 
@@ -185,7 +185,7 @@ class Together:
 
     def _catch(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.add_signal_handler(signal.SIGURG, self._look)
-        self._catcher = signal.getsignal(signal.SIGURG)
+        self._catcher = _core.interrupt_handler()
 
     def _look(self) -> None:
         for attempt in list(self.running):
@@ -219,7 +219,7 @@ class Together:
 
     def _begin(self, attempt: Companion) -> None:
         loop = asyncio.get_running_loop()
-        if signal.getsignal(signal.SIGURG) is not self._catcher:  # a handler took it (rule D7)
+        if _core.interrupt_handler() is not self._catcher:  # a handler took it (rule D7)
             self._catch(loop)
         if not self.running:
             attempt._go_back(self.worker._folder)

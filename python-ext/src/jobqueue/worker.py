@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import gc
-import inspect
 import os
 import signal
 import sys
@@ -18,7 +16,7 @@ from .attempt import Attempt, Hook, Runner
 from .faults import exit_status, flush_output, report
 from .queue import Listener, Queue
 from .records import Event
-from .tasks import Task, refuse_generator
+from .tasks import Task, is_async, refuse_generator, split_options
 from .together import Together
 
 Handler = Callable[..., Any]
@@ -64,14 +62,8 @@ class Worker:
         """
         call = self._callable(handler)
         refuse_generator(handler, f'the handler of "{name}"')
-        failed = options.pop("failed", None)
-        if failed is not None and not callable(failed):
-            raise TypeError("failed must be callable as failed(info, error)")
-        if "maps" in options:
-            raise ValueError('unknown option "maps": PHP alone has two kinds of maps')
-        together = options.get("async_concurrency", 1) not in (1, "1", None)
-        if together and not _is_async(handler.function if isinstance(handler, Task) else handler):
-            raise ValueError(f'async_concurrency: the handler of "{name}" is no async def')
+        function = handler.function if isinstance(handler, Task) else handler
+        failed, together, options = split_options(name, function, options)
         self._core.handle(name, version, options)
         self._handlers.append(_Handler(name, call, failed, together))
         return self
@@ -105,7 +97,7 @@ class Worker:
         for one in middleware:
             if not callable(one):
                 raise TypeError("a middleware must be callable as fn(job, payload, call_next)")
-            if self._middleware and _is_async(self._middleware[-1]) and not _is_async(one):
+            if self._middleware and is_async(self._middleware[-1]) and not is_async(one):
                 raise TypeError(
                     "a plain middleware cannot stand inside of an async one: it could "
                     "not wait for its handler"
@@ -116,9 +108,11 @@ class Worker:
     def on(self, event: str, listener: Listener) -> Worker:
         """Calls listener(Event)."""
         if event == "job.pushed" or event not in _core.events():
+            near = _core.event_nearest(event)
             known = [name for name in _core.events() if name != "job.pushed"]
-            near = difflib.get_close_matches(event, known, 1, 0.8)
-            hint = f'did you mean "{near[0]}"?' if near else f"a Worker has {', '.join(known)}"
+            hint = (
+                f'did you mean "{near}"?' if near in known else f"a Worker has {', '.join(known)}"
+            )
             raise ValueError(f'unknown event "{event}", {hint}')
         if not callable(listener):
             raise TypeError("on(): the listener must be callable")
@@ -212,7 +206,7 @@ class Worker:
         return any(handler.together for handler in self._handlers)
 
     def _check_together(self) -> None:
-        if self._runs_together() and not all(_is_async(one) for one in self._middleware):
+        if self._runs_together() and not all(is_async(one) for one in self._middleware):
             raise TypeError(
                 "a plain middleware cannot stand before handlers with async_concurrency: while it "
                 "waited for one, no other could go on"
@@ -252,10 +246,13 @@ class Worker:
             if step[0] == _core.STEP_EVENT:
                 self._deliver(*step[1:])
                 continue
-            jobs += step[0] == _core.STEP_JOB
-            attempt = (Attempt if step[0] == _core.STEP_JOB else Hook)(self, *step[1:])
+            kind = Attempt if step[0] == _core.STEP_JOB else Hook
+            jobs += kind is Attempt
+            attempt = kind(self, step[1], step[2], step[3])
             del step  # nothing of the job outlives it
-            self._run_one(attempt)
+            attempt.run()
+            if self._reloads:
+                _tell_loaded()
             if attempt.exited is not None and not child:
                 return jobs, attempt.exited
             del attempt
@@ -332,12 +329,6 @@ def _tell_loaded() -> None:
     from .console import tell_loaded
 
     tell_loaded()
-
-
-def _is_async(function: Any) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)
-    )
 
 
 # What a child of the worker takes no notice of, as it comes for its supervisor.

@@ -265,10 +265,10 @@ static const struct {
     {W, JOBQ_STYLE_KEBAB, "delay", "option \"--delay\" belongs to push, not to the worker"},
     {C, JOBQ_STYLE_SNAKE, "tries", "belongs to the worker, not to the connection"},
     {H, JOBQ_STYLE_CAMEL, "maxPayload", "belongs to the connection, not to the handler"},
-    /* behaviour that does not exist yet is unknown, never read and ignored */
-    {P, JOBQ_STYLE_CAMEL, "track", "unknown option \"track\""},
-    {P, JOBQ_STYLE_CAMEL, "idempotent", "unknown option \"idempotent\""},
-    {C, JOBQ_STYLE_SNAKE, "capacity", "unknown option \"capacity\""},
+    {W, JOBQ_STYLE_KEBAB, "track", "option \"--track\" belongs to push, not to the worker"},
+    {P, JOBQ_STYLE_CAMEL, "deadRetention", "belongs to the worker, not to push"},
+    {P, JOBQ_STYLE_SNAKE, "capacity", "belongs to the connection, not to push"},
+    {P, JOBQ_STYLE_CAMEL, "idempotentfor", "did you mean \"idempotentFor\"?"},
 };
 
 static void refuses_names(void **state)

@@ -65,6 +65,36 @@ static void test_b5_push_many(void **state)
     assert_int_equal(stat(queue, JOBQ_STAT_READY), 3);
 }
 
+/* Rules B4, B5: the answer to the connection's capacity is lost. No job was sent, so none is in
+ * doubt; the next push tells it again. */
+static void test_b5_capacity(void **state)
+{
+    static const scripted_moment moments[] = {SCRIPTED_BEFORE, SCRIPTED_AFTER};
+    jobq_queue *queue;
+    jobq_message *m[2];
+
+    (void)state;
+    for (int many = 0; many < 2; many++)
+        for (size_t i = 0; i < 2; i++) {
+            assert_ok(jobq_queue_new("memory:?capacity=5", NULL, &queue));
+            scripted_make(queue);
+            m[0] = message("a", NULL, NULL);
+            m[1] = message("b", NULL, NULL);
+            scripted_fail(SCRIPTED_CAPACITY, 1, moments[i], JOBQ_EUNKNOWN);
+            assert_code(many ? jobq_queue_push_many(queue, m, 2) : jobq_queue_push(queue, m[0]),
+                        JOBQ_EIO);
+            assert_true(jobq_error_is_retryable(jobq_message_error(m[0])));
+            assert_int_equal(jobq_message_result(m[many]), JOBQ_EIO);
+            assert_int_equal(scripted_count(SCRIPTED_PUSH), 0);
+            assert_ok(many ? jobq_queue_push_many(queue, m, 2) : jobq_queue_push(queue, m[0]));
+            assert_int_equal(stat(queue, JOBQ_STAT_READY), 1 + many);
+            assert_int_equal(stat(queue, JOBQ_STAT_CAPACITY), 5);
+            jobq_message_free(m[0]);
+            jobq_message_free(m[1]);
+            jobq_queue_free(queue);
+        }
+}
+
 /* Rule K2: taken, never arrived. The next reserve asks, gives it back, and gets it: uncounted, and
  * without waiting for a lease to end. */
 static void test_k2_reserve_unheard(void **state)
@@ -170,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_b5_push),
         TEST(test_b5_push_many),
+        cmocka_unit_test(test_b5_capacity),
         TEST(test_k2_reserve_unheard),
         TEST(test_k2_reserve_refused),
         TEST(test_c5_grace),

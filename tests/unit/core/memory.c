@@ -91,6 +91,88 @@ static int64_t reserve_and_fail(fixture *f)
     return rc;
 }
 
+static int64_t push_guarded(fixture *f)
+{
+    const jobq_param params[] = {{.type = JOBQ_PARAM_TEXT, .bytes = {"x", 1}}};
+    const jobq_statement guard = {{"SELECT ?1", 9}, params, 1};
+    const bool memory = strcmp(jobq_queue_driver(f->queue), "memory") == 0;
+    jobq_message *m = jobq_message_new();
+    const jobq_statement *given;
+    int rc = m ? jobq_message_set_name(m, "n", 1) : JOBQ_ENOMEM;
+
+    rc = rc ? rc : jobq_conf_set(jobq_message_options(m), "queue", "q", 1);
+    if (rc == 0 && !memory)
+        rc = jobq_queue_push_statement(f->queue, m, JOBQ_PLACEHOLDER_FORMAT, &given);
+    rc = rc ? rc : jobq_message_set_guard(m, memory ? NULL : &guard);
+    rc = rc ? rc : jobq_queue_push(f->queue, m);
+    jobq_message_free(m);
+    return rc;
+}
+
+static int64_t push_limited(fixture *f)
+{
+    jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_CONNECTION, 0);
+    jobq_queue *queue = NULL;
+    fixture own = {0};
+    int64_t rc = conf ? jobq_conf_set(conf, "capacity", "5", 1) : JOBQ_ENOMEM;
+
+    (void)f;
+    rc = rc ? rc : jobq_queue_new("memory:", conf, &queue);
+    own.queue = queue;
+    rc = rc ? rc : push_two(&own);
+    jobq_queue_free(queue);
+    jobq_conf_free(conf);
+    return rc;
+}
+
+/* A tracked job from its push to its result. */
+static int64_t track(fixture *f)
+{
+    static const char *const names[] = {"t"};
+    jobq_message *m = jobq_message_new();
+    jobq_info *info = NULL;
+    jobq_job *job = NULL;
+    int rc = m ? jobq_message_set_name(m, "n", 1) : JOBQ_ENOMEM;
+
+    rc = rc ? rc : jobq_conf_set(jobq_message_options(m), "queue", "t", 1);
+    rc = rc ? rc : jobq_conf_set_bool(jobq_message_options(m), "track", true);
+    rc = rc ? rc : jobq_queue_push(f->queue, m);
+    rc = rc ? rc : jobq_queue_reserve(f->queue, names, 1, 30000, &job);
+    rc = rc < 0 || !job ? rc : jobq_job_progress(job, 5, "note", 4);
+    rc = rc < 0 || !job ? rc : jobq_job_set_result(job, JOBQ_FORMAT_JSON, "7", 1);
+    rc = rc < 0 || !job ? rc : jobq_job_done(job);
+    if (rc == 0 && job)
+        rc = jobq_queue_wait(f->queue, jobq_job_id(job), strlen(jobq_job_id(job)), 0, &info);
+    if (rc == 0 && info) {
+        jobq_info_result(info, NULL, NULL, NULL);
+        jobq_info_progress(info, NULL, NULL);
+    }
+    jobq_info_free(info);
+    if (rc < 0 && job) {
+        jobq__alloc_fail_at(0, 0);
+        jobq_job_settle(job, JOBQ_ENDED_UNSTARTED, -1);
+    }
+    jobq_job_free(job);
+    jobq_message_free(m);
+    return rc;
+}
+
+static void ignore(void *payload, const jobq_finding *finding)
+{
+    (void)payload;
+    (void)finding;
+}
+
+static int64_t watch(fixture *f)
+{
+    jobq_minute_stats *list = NULL;
+    size_t n;
+    int64_t rc = jobq_queue_minutes(f->queue, "q", 1, 60, &list, &n);
+
+    jobq_minutes_free(list);
+    return rc < 0 ? rc : jobq_queue_audit(f->queue, ignore, NULL, NULL);
+}
+
 static int64_t look(fixture *f)
 {
     const char *name, *value;
@@ -123,9 +205,17 @@ static const struct {
     const char *name;
     int64_t (*call)(fixture *f);
 } calls[] = {
-    {"conf", make_conf},     {"queue", make_queue},         {"push", push_one},
-    {"push_many", push_two}, {"reserve", reserve_and_fail}, {"look", look},
+    {"conf", make_conf},
+    {"queue", make_queue},
+    {"push", push_one},
+    {"push_many", push_two},
+    {"reserve", reserve_and_fail},
+    {"look", look},
     {"mend", mend},
+    {"guard", push_guarded},
+    {"capacity", push_limited},
+    {"track", track},
+    {"watch", watch},
 };
 
 static void exhaust(fixture *f, size_t which, int sticky)

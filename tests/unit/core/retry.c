@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The retry policy as a table of cases: rules C4, C5, D1, D3, D4, E1-E3, F2, F3, I2.
+ * The retry policy as a table of cases: rules B5, B6, C4, C5, D1, D3, D4, E1-E3, F2-F4, I2, N7.
  */
 #include "core/retry.h"
 
@@ -831,6 +831,107 @@ static void buries_cancelled_jobs(void **state)
     }
 }
 
+/* ---- how long what has ended is kept (rules B5, F4, N7) -------------------------------------- */
+
+enum { HOUR = 3600000 };
+
+static const struct {
+    const char *rule;
+    int64_t keep_done, retention; /* worker */
+    bool track;                   /* push */
+    int64_t remember;
+    /* wanted */
+    int64_t done_ms;
+    bool bare;
+    int64_t dead_ms;
+} spans[] = {
+    {"D1 nothing asked for", 0, 0, false, 0, 0, false, 0},
+    {"D1 keep_done", 5000, 0, false, 0, 5000, false, 0},
+    {"N7 at least an hour", 0, 0, true, 0, HOUR, false, 0},
+    {"N7 longer when asked for", 2 * HOUR, 0, true, 0, 2 * HOUR, false, 0},
+    {"B5 the id alone", 0, 0, false, 7000, 7000, true, 0},
+    {"B5 with its result", 0, 0, true, 2 * HOUR, 2 * HOUR, false, 0},
+    {"B5 keep_done is longer", 9000, 0, false, 7000, 9000, false, 0},
+    {"F4 retention", 0, 4000, false, 0, 0, false, 4000},
+    {"F4 retention does not cut the id's", 0, 4000, false, 7000, 7000, true, 7000},
+    {"F4 nor a tracked one's", 0, 4000, true, 0, HOUR, false, HOUR},
+    {"F4 for ever is for ever", 0, 0, true, 7000, HOUR, false, 0},
+};
+
+static void keeps_what_has_ended(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
+        jobq_conf *worker = jobq_conf_new(JOBQ_SCOPE_WORKER, 0);
+        const jobq__header header = {.track = spans[i].track,
+                                     .idempotent_for_ms = spans[i].remember};
+        const jobq_counters counters = {0};
+        jobq__end end = {.ending = JOBQ_ENDED_DONE, .delay_ms = -1};
+        jobq__policy p;
+        jobq__verdict v;
+
+        print_message("# %s\n", spans[i].rule);
+        worker->s.keep_done_ms = spans[i].keep_done;
+        worker->s.dead_retention_ms = spans[i].retention;
+        jobq__policy_make(&p, worker, NULL, &header, 0);
+        jobq__retry_judge(&p, &counters, &end, NOW, 0, &v);
+        assert_int_equal(v.keep_ms, spans[i].done_ms);
+        assert_int_equal(v.keep_bare, spans[i].bare);
+        end.ending = JOBQ_ENDED_NOT_RETRYABLE;
+        jobq__retry_judge(&p, &counters, &end, NOW, 0, &v);
+        assert_int_equal(v.keep_ms, spans[i].dead_ms);
+        assert_false(v.keep_bare);
+        end.ending = JOBQ_ENDED_STOPPED;
+        end.cancelled = true;
+        jobq__retry_judge(&p, &counters, &end, NOW, 0, &v);
+        assert_int_equal(v.keep_ms, spans[i].dead_ms);
+        end.cancelled = false;
+        end.ending = JOBQ_ENDED_FAILED;
+        jobq__retry_judge(&p, &counters, &end, NOW, 0, &v);
+        assert_int_equal(v.keep_ms, 0);
+        jobq__retry_turn_away(&p, &counters, JOBQ__START_DEAD, JOBQ__REASON_EXPIRED, &v);
+        assert_int_equal(v.op, JOBQ_OP_DEAD);
+        assert_int_equal(v.keep_ms, spans[i].dead_ms);
+        jobq_conf_free(worker);
+    }
+}
+
+/* A dropped job leaves nothing behind unless somebody may ask for it. */
+static void drops_expired_jobs(void **state)
+{
+    const jobq_counters counters = {.releases = 1};
+    jobq__policy p = {.keep_done_ms = 5000};
+    jobq__verdict v;
+
+    (void)state;
+    jobq__retry_turn_away(&p, &counters, JOBQ__START_DROP, JOBQ__REASON_EXPIRED, &v);
+    assert_int_equal(v.op, JOBQ_OP_DONE);
+    assert_int_equal(v.keep_ms, 0);
+    assert_int_equal(v.counters.releases, 1);
+    p.tracked = true;
+    jobq__retry_turn_away(&p, &counters, JOBQ__START_DROP, JOBQ__REASON_EXPIRED, &v);
+    assert_int_equal(v.keep_ms, 5000);
+    p = (jobq__policy){.remember_ms = 9000};
+    jobq__retry_turn_away(&p, &counters, JOBQ__START_DROP, JOBQ__REASON_EXPIRED, &v);
+    assert_int_equal(v.keep_ms, 9000);
+    assert_true(v.keep_bare);
+}
+
+/* Rule B6: before the first start alone, as far as anybody knows. */
+static void frees_keys_once(void **state)
+{
+    const jobq__policy whole = {0}, started = {.until_started = true};
+    const jobq_counters fresh = {.deliveries = 3, .losses = 2}, failed = {.failures = 1},
+                        crashed = {.crashes = 1}, released = {.releases = 1};
+
+    (void)state;
+    assert_true(jobq__retry_frees_key(&started, &fresh));
+    assert_false(jobq__retry_frees_key(&started, &failed));
+    assert_false(jobq__retry_frees_key(&started, &crashed));
+    assert_false(jobq__retry_frees_key(&started, &released));
+    assert_false(jobq__retry_frees_key(&whole, &fresh));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -842,6 +943,9 @@ int main(void)
         cmocka_unit_test(knows_delicate_jobs),
         cmocka_unit_test(push_wins_over_handler_over_worker),
         cmocka_unit_test(buries_cancelled_jobs),
+        cmocka_unit_test(keeps_what_has_ended),
+        cmocka_unit_test(drops_expired_jobs),
+        cmocka_unit_test(frees_keys_once),
         cmocka_unit_test(has_stable_words),
     };
 

@@ -96,6 +96,8 @@ static void test_refused(void **state)
         {"sqlite:x?y", "name=value"},
         {"sqlite:x?=1", "name=value"},
         {"sqlite:x?a=%f", "%XX"},
+        {"sqlite:x?a=1&a=1", "twice"},
+        {"sqlite:x?a=1&ab=2&b=3&a=4", "twice"},
     };
 
     (void)state;

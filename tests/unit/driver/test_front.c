@@ -162,6 +162,38 @@ static int fake_clear(void *store, jobq_clearing *c)
     return 0;
 }
 
+static int fake_find(void *store, jobq_slice queue, jobq_slice id, jobq_batch *out)
+{
+    (void)store;
+    (void)queue;
+    (void)id;
+    (void)out;
+    return JOBQ_ENOTFOUND;
+}
+
+/* Operations that this suite never gets to. */
+#define FAKE(name, argument)                         \
+    static int fake_##name(void *store, argument *a) \
+    {                                                \
+        (void)store;                                 \
+        (void)a;                                     \
+        return 0;                                    \
+    }
+FAKE(capacity, jobq_limit)
+FAKE(minutes, jobq_minutes)
+FAKE(audit, jobq_audit)
+FAKE(examine, jobq_examination)
+FAKE(effect, jobq_effect)
+FAKE(request, jobq_request)
+
+static int fake_book(void *store, const jobq_minute *minutes, size_t n)
+{
+    (void)store;
+    (void)minutes;
+    (void)n;
+    return 0;
+}
+
 static int fake_now(void *store, int64_t *now_ms_out)
 {
     (void)store;
@@ -189,7 +221,7 @@ static const jobq_driver fake = {
     .workers = fake_all,
     .wait = fake_wait,
     .maintain = fake_maintain,
-    .find = fake_held,
+    .find = fake_find,
     .list = fake_list,
     .counts = fake_counts,
     .queues = fake_all,
@@ -197,6 +229,13 @@ static const jobq_driver fake = {
     .control = fake_control,
     .cancel = fake_cancel,
     .clear = fake_clear,
+    .capacity = fake_capacity,
+    .book = fake_book,
+    .minutes = fake_minutes,
+    .audit = fake_audit,
+    .examine = fake_examine,
+    .effect = fake_effect,
+    .request = fake_request,
     .now = fake_now,
 };
 

@@ -48,6 +48,9 @@ static const struct {
       .expires_ms = 8,
       .drop_expired = true}},
     {"expires", "\1m\x81\xa1x\x08", 6, {.has_expires = true, .expires_ms = 8}},
+    {"tracked", "\1m\x81\xa1k\xc3", 6, {.track = true}},
+    {"key until started", "\1m\x81\xa1s\xc3", 6, {.until_started = true}},
+    {"idempotent", "\1m\x81\xa1i\xcd\xea\x60", 8, {.idempotent_for_ms = 60000}},
     {"context",
      "\1m\x81\xa1"
      "c\x82\xa5trace\xa3"
@@ -68,6 +71,9 @@ static void assert_same(const jobq__header *a, const jobq__header *b)
     assert_int_equal(a->has_expires, b->has_expires);
     assert_int_equal(a->expires_relative, b->expires_relative);
     assert_int_equal(a->drop_expired, b->drop_expired);
+    assert_int_equal(a->track, b->track);
+    assert_int_equal(a->until_started, b->until_started);
+    assert_int_equal(a->idempotent_for_ms, b->idempotent_for_ms);
     assert_int_equal(a->backoff_count, b->backoff_count);
     assert_int_equal(a->tries, b->tries);
     assert_int_equal(a->timeout_ms, b->timeout_ms);

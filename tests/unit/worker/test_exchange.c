@@ -25,23 +25,25 @@ typedef struct {
     jobq__desk *desk;
 } fixture;
 
+static fixture the_fixture;
+
 static int set_up(void **state)
 {
-    static fixture f;
     const char *queues[] = {"default"};
+    fixture *f = &the_fixture;
 
-    memset(&f, 0, sizeof(f));
-    assert_ok(jobq_queue_new("memory:", NULL, &f.queue));
-    scripted_make(f.queue);
-    assert_ok(jobq_worker_new(f.queue, NULL, &f.worker));
-    assert_ok(jobq_worker_handle(f.worker, "a", 1, 1, NULL));
-    assert_ok(jobq__worker_prepare(f.worker, queues, 1, NULL));
-    assert_ok(jobq__shared_new(&f.worker->shared, 0, 1, 0));
-    strcpy(f.worker->shared.words->worker_id, jobq_worker_id(f.worker));
-    f.handouts = jobq__zalloc(HANDOUTS * sizeof(*f.handouts));
-    assert_ok(jobq__desk_new(f.worker, f.handouts, HANDOUTS, &f.desk));
-    assert_ok(jobq__desk_renew(f.desk, LEASE_MS, NULL, 0));
-    *state = &f;
+    memset(f, 0, sizeof(*f));
+    assert_ok(jobq_queue_new("memory:", NULL, &f->queue));
+    scripted_make(f->queue);
+    assert_ok(jobq_worker_new(f->queue, NULL, &f->worker));
+    assert_ok(jobq_worker_handle(f->worker, "a", 1, 1, NULL));
+    assert_ok(jobq__worker_prepare(f->worker, queues, 1, NULL));
+    assert_ok(jobq__shared_new(&f->worker->shared, 0, 1, 0, 0));
+    strcpy(f->worker->shared.words->worker_id, jobq_worker_id(f->worker));
+    f->handouts = jobq__zalloc(HANDOUTS * sizeof(*f->handouts));
+    assert_ok(jobq__desk_new(f->worker, f->handouts, HANDOUTS, &f->desk));
+    assert_ok(jobq__desk_renew(f->desk, LEASE_MS, NULL, 0));
+    *state = f;
     return 0;
 }
 
@@ -367,7 +369,7 @@ static void test_c5_any_trouble(void **state)
 {
     fixture *f = *state;
 
-    for (scripted_call which = SCRIPTED_EXCHANGE; which < SCRIPTED_CALLS; which++) {
+    for (scripted_call which = SCRIPTED_EXCHANGE; which <= SCRIPTED_MAINTAIN; which++) {
         scripted_fail(which, 1, SCRIPTED_BEFORE, JOBQ_EIO);
         switch (which) {
         case SCRIPTED_EXCHANGE:
@@ -535,6 +537,133 @@ static void test_k1_given_up(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* ---- jobs that go on ------------------------------------------------------------------------- */
+
+/* Somebody else finds our lease lapsed and takes what we hold; our record is a new one. */
+static void lose_lease(void)
+{
+    jobq_maintenance m = {.limit = 100, .loss_cap = 10, .take_back = true};
+    fixture *f = &the_fixture;
+
+    jobq__clock_shift(40000, 40000);
+    assert_ok(jobq__store_maintain(f->queue->store, &m));
+    f->desk->now_ms = jobq__clock_mono_ms();
+}
+
+static jobq__ticket *take_keyed(fixture *f)
+{
+    jobq_message *m = jobq_message_new();
+    jobq_conf *options = jobq_message_options(m);
+
+    assert_ok(jobq_message_set_name(m, "a", 1));
+    assert_ok(jobq_conf_set(options, "unique", "key", 3));
+    assert_ok(jobq_conf_set(options, "unique_scope", "until_started", 13));
+    assert_ok(jobq_queue_push(f->queue, m));
+    jobq_message_free(m);
+    assert_ok(jobq__desk_exchange(f->desk, 1, 0));
+    assert_non_null(f->desk->held.first);
+    return f->desk->held.first;
+}
+
+/* Rule B6: an outage or a lost answer, and it is asked again; nobody starts before. */
+static void test_b6_key_in_an_outage(void **state)
+{
+    fixture *f = *state;
+    jobq__ticket *ticket = take_keyed(f);
+
+    for (int moment = SCRIPTED_BEFORE; moment <= SCRIPTED_AFTER; moment++) {
+        scripted_fail(SCRIPTED_EXCHANGE, 1, (scripted_moment)moment, JOBQ_EUNKNOWN);
+        assert_false(jobq__told_free_key(f->desk, ticket));
+        assert_int_equal(ticket->phase, JOBQ__TICKET_HELD);
+        assert_false(ticket->tried); /* its end is not what is in doubt */
+        pass_backoff(f);
+    }
+    assert_true(jobq__told_free_key(f->desk, ticket));
+    assert_int_equal(f->desk->keys_wanted, 0);
+    assert_true(jobq__told_free_key(f->desk, ticket)); /* asks no more */
+    assert_int_equal(scripted_count(SCRIPTED_EXCHANGE), 4);
+    finish_held(f, 1);
+    call(f, 0);
+    check(f, 0, 0, 0, 0);
+}
+
+/* Rule B6: refused, so the job is somebody else's: it is dropped, not started and not settled. */
+static void test_b6_key_refused(void **state)
+{
+    fixture *f = *state;
+    jobq__ticket *ticket = take_keyed(f);
+
+    lose_lease();
+    assert_false(jobq__told_free_key(f->desk, ticket));
+    check(f, 0, 0, 1, 0);
+    assert_int_equal(counted(f, JOBQ__COUNT_LEASE_REJECTED), 1);
+    assert_int_equal(counted(f, JOBQ__COUNT_GIVEN_BACK), 0);
+}
+
+/* Rule O1: a refusal means done when the job has its done statement; with a lost lease, only when its
+ * handler came through, and never otherwise. */
+static void test_o1_refusals(void **state)
+{
+    static const struct {
+        bool asked, lost;
+        jobq_ending ending;
+        int done, rejected;
+    } cases[] = {
+        {true, false, JOBQ_ENDED_DONE, 1, 0},    {true, false, JOBQ_ENDED_FAILED, 1, 0},
+        {true, false, JOBQ_ENDED_CRASHED, 1, 0}, {true, true, JOBQ_ENDED_DONE, 1, 0},
+        {true, true, JOBQ_ENDED_FAILED, 0, 1},   {false, false, JOBQ_ENDED_DONE, 0, 1},
+        {false, false, JOBQ_ENDED_FAILED, 0, 1},
+    };
+    fixture *f = *state;
+    int done = 0, rejected = 0;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        jobq__ticket *ticket;
+
+        assert_ok(jobq_queue_clear(f->queue, "default", 7, NULL, NULL));
+        take(f, 1);
+        ticket = f->desk->held.first;
+        ticket->asked_done = cases[i].asked;
+        lose_lease(); /* as good as an end by somebody else */
+        ticket->lost = cases[i].lost;
+        jobq__handout_end(f->desk, ticket, cases[i].ending);
+        call(f, 0);
+        assert_int_equal(f->desk->ended.count, 0);
+        done += cases[i].done;
+        rejected += cases[i].rejected;
+        assert_int_equal(counted(f, JOBQ__COUNT_DONE), done);
+        assert_int_equal(counted(f, JOBQ__COUNT_LEASE_REJECTED), rejected);
+        f->desk->s.renew_at_ms = f->desk->now_ms;
+        jobq__desk_renew(f->desk, LEASE_MS, NULL, 0);
+    }
+    assert_int_equal(counted(f, JOBQ__COUNT_FAILED) + counted(f, JOBQ__COUNT_CRASHED), 0);
+}
+
+/* Rule N1: kept through an outage, told once when the answer is lost. */
+static void test_n1_book(void **state)
+{
+    fixture *f = *state;
+    jobq_minute_stats *list;
+    size_t count;
+
+    take(f, 3);
+    finish_held(f, 3);
+    call(f, 0);
+    assert_true(jobq__tally_at(f->desk->tally, f->desk->now_ms) > 0);
+    scripted_fail(SCRIPTED_BOOK, 1, SCRIPTED_BEFORE, JOBQ_ECONNECT);
+    assert_int_equal(jobq__tally_book(f->desk->tally, f->desk->store), JOBQ_ECONNECT);
+    scripted_fail(SCRIPTED_BOOK, 1, SCRIPTED_AFTER, JOBQ_EUNKNOWN);
+    assert_int_equal(jobq__tally_book(f->desk->tally, f->desk->store), JOBQ_EUNKNOWN);
+    assert_ok(jobq__tally_book(f->desk->tally, f->desk->store));
+    assert_int_equal(scripted_count(SCRIPTED_BOOK), 2);
+    assert_int_equal(jobq__tally_at(f->desk->tally, f->desk->now_ms), 0);
+    assert_ok(jobq_queue_minutes(f->queue, "default", 7, 5, &list, &count));
+    assert_int_equal(count, 1);
+    assert_int_equal(list[0].counts[JOBQ_MINUTE_PUSHED], 3);
+    assert_int_equal(list[0].counts[JOBQ_MINUTE_DONE], 3);
+    jobq_minutes_free(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -558,6 +687,10 @@ int main(void)
         TEST(test_c9_interrupted_wait),
         TEST(test_k1_backoff),
         TEST(test_k1_given_up),
+        TEST(test_b6_key_in_an_outage),
+        TEST(test_b6_key_refused),
+        TEST(test_o1_refusals),
+        TEST(test_n1_book),
     };
 
     return cmocka_run_group_tests_name("worker/exchange", tests, NULL, NULL);

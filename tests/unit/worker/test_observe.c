@@ -6,6 +6,7 @@
 #include "harness/harness.h"
 
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +225,14 @@ static void json_is_json(void **state)
         f.text, "\"attempt\":1,\"tries\":3,\"outcome\":\"failed\",\"took\":0.007,\"delay\":1.500,"
                 "\"message\":\"x\\u0000y\"}"));
     end(&f);
+}
+
+static void json_is_json_in_a_comma_locale(void **state)
+{
+    if (!jobq_test_comma_locale())
+        skip();
+    json_is_json(state);
+    setlocale(LC_ALL, "C");
 }
 
 /* Rules L1, L3: a line when a pause begins or ends, and for a job that was cancelled. */
@@ -460,6 +469,7 @@ int main(void)
         cmocka_unit_test(time_is_local),
         cmocka_unit_test(first_and_last_lines),
         cmocka_unit_test(json_is_json),
+        cmocka_unit_test(json_is_json_in_a_comma_locale),
         cmocka_unit_test(control_has_its_lines),
         cmocka_unit_test(quiet_is_quiet),
         cmocka_unit_test(many_are_summed_up),

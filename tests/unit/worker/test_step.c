@@ -153,7 +153,24 @@ CHANGE(vetoed, s->vetoed = true; s->room = s->idle_children = 0; s->store_empty 
 CHANGE(vetoed_empty, s->vetoed = s->stop_when_empty = true; s->room = s->idle_children = 0;
        s->store_empty = false)
 
+CHANGE(keys, s->keys = 1; s->held = 1; s->room = s->idle_children = 1)
+CHANGE(keys_away, s->keys = 1; s->held = 1; s->reserve_failures = 1; s->retry_at_ms = NOW + 30)
+CHANGE(said, s->said_at_ms = NOW - 5; s->jobs_out = 2; s->room = s->idle_children = 0)
+CHANGE(said_soon, s->said_at_ms = NOW + 20; s->jobs_out = 2; s->room = s->idle_children = 0)
+CHANGE(said_draining, s->stop = JOBQ__DRAIN; s->said_at_ms = NOW; s->jobs_out = 1)
+CHANGE(to_book, s->book_at_ms = NOW)
+CHANGE(to_book_soon, s->book_at_ms = NOW + 600)
+CHANGE(to_book_away, s->book_at_ms = NOW; s->reserve_failures = 1; s->retry_at_ms = NOW + 700)
+
 static const step_case cases[] = {
+    {"rule B6: a key is freed before its job starts", keys, {.exchange = true}},
+    {"rule B6: ... when the store is back", keys_away, {.wait_ms = 30}},
+    {"rule N7: the store hears of progress when nothing else is due", said, {.exchange = true}},
+    {"rule N7: about once a second", said_soon, {.wait_ms = 20}},
+    {"rule N7: also while draining", said_draining, {.exchange = true, .give_back = true}},
+    {"rule N1: minutes are told in time", to_book, {.book = true, .wait_store = true}},
+    {"rule N1: an idle worker wakes up for it", to_book_soon, {.wait_store = true, .wait_ms = 600}},
+    {"rule N1: not while the store is away", to_book_away, {.wait_ms = 700}},
     {"rule F6: hidden queues are asked when told to",
      hooks_to_look_for,
      {.exchange = true, .hooks = true, .want = 2, .wait_store = true}},
@@ -310,6 +327,7 @@ static int differs(const step_case *c)
     SAME(control)
     SAME(maintain)
     SAME(exchange)
+    SAME(book)
     SAME(hooks)
     SAME(want)
     SAME(give_back)

@@ -16,7 +16,7 @@ local function forget_entry(stream, p, entry, j)
     call('XDEL', stream, entry)
     forget_job(q, id, unique)
     call('HDEL', q .. ':taken', p .. ':' .. entry)
-    call('HDEL', q .. ':cancel', p .. ':' .. entry)
+    call('HDEL', q .. ':cancel', p .. ':' .. entry, 'o' .. p .. ':' .. entry)
     left, bytes = left - 1, bytes + #j
 end
 
@@ -70,14 +70,12 @@ local function clear_delayed()
             local r = call('HGET', q .. ':rest', page[i])
             call('ZREM', q .. ':delayed', page[i])
             call('HDEL', q .. ':rest', page[i])
-            local _, _, _, _, _, j
-            if r then
-                _, _, _, _, _, j = rest_parts(r)
-                bytes = bytes + #r
+            if r then -- else a follower that has just become ready, or nothing
+                local _, _, _, _, _, j = rest_parts(r)
+                local _, _, unique = identity(j, '')
+                forget_job(q, page[i], unique)
+                left, bytes = left - 1, bytes + #r
             end
-            local _, _, unique = identity(j or '', '')
-            forget_job(q, page[i], unique)
-            left = left - 1
         end
         if #page == 0 then
             return
@@ -85,12 +83,17 @@ local function clear_delayed()
     end
 end
 
+-- A follower may become ready behind the place that is being cleared.
 begin_writes(q)
-for _, p in ipairs(priorities(q)) do
-    local stream = q .. ':p' .. p
-    clear_given(stream, p, TAKEN)
-    clear_given(stream, p, BACK)
-    clear_new(stream, p)
-end
-clear_delayed()
+local followed, before_it = call('EXISTS', q .. ':next') == 1, nil
+repeat
+    before_it = left
+    for _, p in ipairs(priorities(q)) do
+        local stream = q .. ':p' .. p
+        clear_given(stream, p, TAKEN)
+        clear_given(stream, p, BACK)
+        clear_new(stream, p)
+    end
+    clear_delayed()
+until not followed or left == before_it or over()
 return {limit - left, over() and 1 or 0}

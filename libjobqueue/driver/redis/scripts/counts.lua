@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Answers: time, ready, delayed, reserved, dead, since when the oldest ready job is ready.
+-- Answers: time, ready, delayed, reserved, dead, since when the oldest ready job is ready, capacity (0: no limit).
 local q, now = KEYS[1], clock()
 local due = call('ZCOUNT', q .. ':delayed', '-inf', now)
 local ready, delayed, reserved, oldest = due, call('ZCARD', q .. ':delayed') - due, 0, nil
@@ -56,4 +56,5 @@ for _, p in ipairs(priorities(q)) do
         end
     end
 end
-return {now, ready, delayed, reserved, call('ZCARD', q .. ':dead'), oldest or 0}
+return {now, ready, delayed, reserved, call('ZCARD', q .. ':dead'), oldest or 0,
+    call('HGET', q .. ':limit', 'capacity') or 0}

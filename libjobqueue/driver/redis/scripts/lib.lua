@@ -11,10 +11,12 @@
 --    version, length of the header; then these texts and the body.
 -- s: 1 = has a trace + what was asked of it (2 soft, 4 hard cancel), deliveries, fence, enqueued, base, available
 --    (8 bytes each), seven counters.
--- A job at rest (delayed, done, dead) is one field of Q:rest: s, priority, state, reason, died or kept until, j.
+-- A job at rest (delayed, done, dead) is one field of Q:rest: s, priority, state, reason, died or kept until (delayed:
+-- 1 = a follower, which waits for the end of another job and stands at FAR), j.
 local call = redis.call
 local GROUP, BACK, TAKEN = 'workers', 'back', 'taken'
 local ZEROS = string.rep('\0', 56)
+local FAR, LAST = 9007199254740991, '18446744073709551615-18446744073709551615'
 
 -- For a stream or group that may be missing, or a group that may exist: then the error is answered. Any other
 -- one, of an account's rights above all, ends the script: it must not look like an empty stream.
@@ -154,15 +156,59 @@ local function wake(q, what)
     call('XADD', q .. ':wake', 'MAXLEN', '~', 100, '*', what, '')
 end
 
--- The stream of a priority is there, with its group, and listed.
+-- To the end of a stream. The streams of a queue with a capacity are closed: their last id is the largest there is, so
+-- that a push without a script is refused. Which it was before stands in Q:limit; what somebody has deleted there is
+-- found out.
+local function append(q, p, ...)
+    local stream = q .. ':p' .. p
+    local entry = redis.pcall('XADD', stream, '*', ...)
+    if not entry.err then
+        return entry
+    elseif not entry.err:find('last possible ID', 1, true) then
+        return call('XADD', stream, '*', ...)
+    end
+    local last = call('HGET', q .. ':limit', p)
+    if not last or redis.pcall('XSETID', stream, last).err then
+        local top, gone = call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1], call('XINFO', 'STREAM', stream)
+        if redis.pcall('XSETID', stream, top and top[1] or '0-1').err then
+            for i = 1, #gone, 2 do
+                if gone[i] == 'max-deleted-entry-id' then
+                    call('XSETID', stream, gone[i + 1])
+                end
+            end
+        end
+    end
+    entry = call('XADD', stream, '*', ...)
+    call('HSET', q .. ':limit', p, entry)
+    call('XSETID', stream, LAST)
+    return entry
+end
+
+-- The stream of a priority is there, with its group, and listed. Answers the list; 'c' in it: the streams are closed.
 local function ensure_stream(q, p)
     local used = call('GET', q .. ':prios') or ''
     if used:find(p, 1, true) then
-        return
+        return used
+    end
+    if used == '' and (call('HGET', q .. ':limit', 'capacity') or '0') ~= '0' then
+        used = 'c' -- somebody has deleted the list
     end
     try('XGROUP', 'CREATE', q .. ':p' .. p, GROUP, '0', 'MKSTREAM')
     call('SET', q .. ':prios', used .. p)
+    if used:find('c', 1, true) then
+        call('XSETID', q .. ':p' .. p, LAST)
+    end
     wake(q, 'q')
+    return used .. p
+end
+
+-- May the queue, whose streams are closed and listed, have no further job?
+local function is_full(q, used)
+    local count = call('ZCARD', q .. ':delayed') + call('ZCARD', q .. ':dead')
+    for p in used:gmatch('%d') do
+        count = count + call('XLEN', q .. ':p' .. p)
+    end
+    return count >= tonumber(call('HGET', q .. ':limit', 'capacity') or FAR)
 end
 
 -- Where a job stands that cannot be found by the time in its id; nil: it can.
@@ -172,18 +218,6 @@ local function index(q, id, place)
     else
         call('HDEL', q .. ':ids', id)
     end
-end
-
-local function free_unique(q, unique, id)
-    if unique and call('HGET', q .. ':unique', unique) == id then
-        call('HDEL', q .. ':unique', unique)
-    end
-end
-
-local function forget_job(q, id, unique)
-    free_unique(q, unique, id)
-    call('HDEL', q .. ':ids', id)
-    call('HDEL', q .. ':trace', 'e' .. id, 'h' .. id)
 end
 
 -- Appends to the history, the last ten are kept.
@@ -203,7 +237,7 @@ end
 -- A ready job gets a new place at the end of its stream.
 local function line_up(q, p, id, j, s)
     ensure_stream(q, p)
-    index(q, id, p .. ':' .. call('XADD', q .. ':p' .. p, '*', 'j', j, 's', s))
+    index(q, id, p .. ':' .. append(q, p, 'j', j, 's', s))
 end
 
 local function lay_down(q, id, given, state, at, r)
@@ -220,6 +254,41 @@ local function lay_down(q, id, given, state, at, r)
     index(q, id, (given or state ~= 1) and 'r' or nil)
 end
 
+-- A job gives its unique key up; a follower has none to give. The holder's follower takes it and waits for its own due
+-- time.
+local function free_unique(q, unique, id)
+    local follower = unique and call('HGET', q .. ':next', unique)
+    if not unique or call('HGET', q .. ':unique', unique) ~= id then
+        if follower == id then
+            call('HDEL', q .. ':next', unique)
+        end
+        return
+    end
+    call('HDEL', q .. ':unique', unique)
+    local r = follower and call('HGET', q .. ':rest', follower)
+    if follower then
+        call('HDEL', q .. ':next', unique)
+    end
+    if r then
+        local s, p, j = r:sub(1, 97), r:byte(98), r:sub(109)
+        local _, _, _, _, due = standing(s, '', 0)
+        call('HSET', q .. ':unique', unique, follower)
+        if due > clock() then
+            lay_down(q, follower, true, 1, due, rest_pack(s, p, 1, 0, 0, j))
+        else
+            call('ZREM', q .. ':delayed', follower)
+            call('HDEL', q .. ':rest', follower)
+            line_up(q, p, follower, j, s)
+        end
+    end
+end
+
+local function forget_job(q, id, unique)
+    free_unique(q, unique, id)
+    call('HDEL', q .. ':ids', id)
+    call('HDEL', q .. ':trace', 'e' .. id, 'h' .. id, 'o' .. id)
+end
+
 -- A job that is new in this store.
 local function store_item(q, p, id, at, delay, unique, j)
     local given, now = j:byte(2) % 2 == 1, nil
@@ -231,7 +300,7 @@ local function store_item(q, p, id, at, delay, unique, j)
         local s = standing_pack(0, 0, 0, now, now, at, ZEROS)
         lay_down(q, id, given, 1, at, rest_pack(s, p, 1, 0, 0, j))
     else
-        local entry = call('XADD', q .. ':p' .. p, '*', 'j', j)
+        local entry = append(q, p, 'j', j)
         if given then
             index(q, id, p .. ':' .. entry)
         end
@@ -251,6 +320,28 @@ local function store_follow(from)
     end
     ensure_stream(q, p)
     store_item(q, p, id, tonumber(at), tonumber(delay), unique, j)
+end
+
+-- Has a queue a job of that id, as far as the indexes know? g: base of the prefix, '' = only this queue.
+local all_ids
+local function is_known(g, q, id)
+    if call('HEXISTS', q .. ':ids', id) == 1 then
+        return true
+    end
+    if not all_ids then
+        all_ids = {}
+        for _, name in ipairs(g ~= '' and call('SMEMBERS', g .. ':queues') or {}) do
+            local safe = name:gsub('[%%{}:]', function(c) return string.format('%%%02X', c:byte()) end)
+            all_ids[#all_ids + 1] = g:sub(1, -2) .. ':' .. safe .. '}:ids'
+            all_ids[#all_ids + 1] = g:sub(1, -2) .. ':' .. safe .. '}:hidden:ids'
+        end
+    end
+    for _, ids in ipairs(all_ids) do
+        if call('HEXISTS', ids, id) == 1 then
+            return true
+        end
+    end
+    return false
 end
 
 -- Where in the queue a job stands: 'r' (at rest) or "priority:entry"; nil: it is not here. ms: the time in its id
@@ -319,5 +410,5 @@ local function next_due(n, start, but)
             due = math.min(due, lease_end(KEYS[k], other, start))
         end
     end
-    return due < math.huge and due or 0
+    return due < FAR and due or 0
 end

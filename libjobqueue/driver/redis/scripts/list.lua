@@ -73,8 +73,12 @@ local function resting(set, rank, section, keep, from, to, after)
     end
 end
 
-local function all()
-    return true
+local function delayed(r)
+    return r:byte(99) == 1
+end
+
+local function done(r) -- dead ones that are kept for a time stand in the same set
+    return r:byte(99) == 3
 end
 
 -- rank 0 to 9: priorities from 9 down; section 0: given or taken back, 1: new, 2: due and not promoted.
@@ -153,10 +157,10 @@ end
 if wanted == 0 then
     ready()
 elseif wanted == 1 then
-    resting(':delayed', 0, 0, all, now, '+inf', last)
+    resting(':delayed', 0, 0, delayed, now, '+inf', last)
 elseif wanted == 2 then
     reserved()
 else
-    resting(':done', 0, 0, all, nil, '+inf', last)
+    resting(':done', 0, 0, done, nil, '+inf', last)
 end
 return shown

@@ -29,6 +29,10 @@ for k = 1, n do
         local about = try('XINFO', 'STREAM', stream)
         if not about.err then
             local last, length = info(about, 'last-generated-id'), info(about, 'length')
+            if last == LAST then -- closed
+                local top = try('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+                last = call('HGET', q .. ':limit', p) or (top and top[1]) or '0-0'
+            end
             local group = length > 0 and try('XINFO', 'GROUPS', stream)[1]
             if group and (has_behind(stream, info(group, 'last-delivered-id'), last) or
                 #call('XPENDING', stream, GROUP, '-', '+', 1, BACK) > 0 or

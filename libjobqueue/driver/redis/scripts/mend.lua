@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Puts dead jobs of this queue back or forgets them. ARGV: 0 retry, 1 forget; 1 = only say; ids. Answers per id: 0,
--- 1 = no dead job here, 2 = somebody holds its unique key.
+-- 1 = no dead job here, 2 = somebody holds its unique key, 3 = to be put back, but the time it is kept for is over.
 local q, answer, now = KEYS[1], {}, clock()
 local claimed = {}
 for i = 3, #ARGV do
@@ -11,10 +11,13 @@ for i = 3, #ARGV do
     if r then
         local s, p, _, _, _, j = rest_parts(r)
         local _, _, unique = identity(j, id)
-        if ARGV[1] == '0' and unique and (claimed[unique] or call('HEXISTS', q .. ':unique', unique) == 1) then
+        if ARGV[1] == '0' and tonumber(call('ZSCORE', q .. ':done', id) or now + 1) <= now then
+            result = 3
+        elseif ARGV[1] == '0' and unique and (claimed[unique] or call('HEXISTS', q .. ':unique', unique) == 1) then
             result = 2
         elseif ARGV[2] == '0' then
             call('ZREM', q .. ':dead', id)
+            call('ZREM', q .. ':done', id)
             call('HDEL', q .. ':rest', id)
             if ARGV[1] == '1' then
                 forget_job(q, id, nil)

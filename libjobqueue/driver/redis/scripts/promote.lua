@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Delayed jobs of a queue whose time has come become ready in due order; kept results whose time is over go.
+-- Delayed jobs of a queue whose time has come become ready in due order; kept results and dead jobs whose time is over go.
 -- Many may be due at once, so that all but XADD is one command for all of them.
 -- ARGV: at most so many. Answers how many.
 local q, limit = KEYS[1], tonumber(ARGV[1])
@@ -21,7 +21,7 @@ for i = 1, #due do
             ensure_stream(q, p)
             ensured[p] = true
         end
-        local entry = call('XADD', q .. ':p' .. p, '*', 'j', j, 's', s)
+        local entry = append(q, p, 'j', j, 's', s)
         placed[#placed + 1] = due[i]
         placed[#placed + 1] = p .. ':' .. entry
     end
@@ -31,6 +31,7 @@ if #placed > 0 then
 end
 for i = 1, #over do
     call('ZREM', q .. ':done', over[i])
+    call('ZREM', q .. ':dead', over[i])
     call('HDEL', q .. ':rest', over[i])
     forget_job(q, over[i], nil)
 end

@@ -1,45 +1,60 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Stores a batch; each item is judged singly. ARGV: base of the prefix, '' = an id need not be looked for in other
--- queues; per item: base of its queue, priority, id, at, delay, unique key, j. Answers what was not stored: place, id
--- of the holder of the unique key ('' = the id exists).
-local g, answer, ready, all = ARGV[1], {}, {}, nil
+-- queues; per item: base of its queue, priority, id, at, delay, unique key, j. Answers what was not stored: place,
+-- 1 = somebody (id) holds the unique key, 3 = the id exists, 4 = the queue is full; that id.
+local answer, lists, i = {}, {}, 2
 
-local function all_queues()
-    all = {}
-    for _, name in ipairs(call('SMEMBERS', g .. ':queues')) do
-        local safe = name:gsub('[%%{}:]', function(c) return string.format('%%%02X', c:byte()) end)
-        all[#all + 1] = g:sub(1, -2) .. ':' .. safe .. '}:ids'
-        all[#all + 1] = g:sub(1, -2) .. ':' .. safe .. '}:hidden:ids'
+local function refuse(result, holder)
+    for _, v in ipairs({(i - 2) / 7, result, holder}) do
+        answer[#answer + 1] = v
     end
-    return all
 end
 
-local function is_known(q, id)
-    if call('HEXISTS', q .. ':ids', id) == 1 then
-        return true
+-- Ready ones with ids that the library made, into streams that are there and not closed.
+while ARGV[i] do
+    local q, p, id, at, delay, unique, j = unpack(ARGV, i, i + 6)
+    local list = lists[q] or call('GET', q .. ':prios') or ''
+    if j:byte(2) % 2 == 1 or at ~= '0' or delay ~= '0' or not list:find(p, 1, true) or list:find('c', 1, true) then
+        break
     end
-    for _, ids in ipairs(g ~= '' and (all or all_queues()) or {}) do
-        if call('HEXISTS', ids, id) == 1 then
-            return true
+    local holder = unique ~= '' and call('HGET', q .. ':unique', unique)
+    lists[q] = list
+    if holder then
+        refuse(1, holder)
+    else
+        if redis.pcall('XADD', q .. ':p' .. p, '*', 'j', j).err then
+            break -- what follows mends it, or says why
+        end
+        if unique ~= '' then
+            call('HSET', q .. ':unique', unique, id)
         end
     end
-    return false
+    i = i + 7
+end
+if not ARGV[i] then
+    return answer
 end
 
-for i = 2, #ARGV, 7 do
+-- the rest of lib.lua
+local ready = {}
+for from = i, #ARGV, 7 do
+    i = from
     local q, p, id, at, delay, unique, j = unpack(ARGV, i, i + 6)
-    local taken = j:byte(2) % 2 == 1 and is_known(q, id)
-    local holder = taken and '' or unique ~= '' and call('HGET', q .. ':unique', unique)
-    if holder then
-        answer[#answer + 1] = (i - 2) / 7
-        answer[#answer + 1] = holder
+    local holder = unique ~= '' and call('HGET', q .. ':unique', unique)
+    if j:byte(2) % 2 == 1 and is_known(ARGV[1], q, id) then
+        refuse(3, '')
+    elseif holder then
+        refuse(1, holder)
     else
         if not ready[q .. p] then
-            ensure_stream(q, p)
-            ready[q .. p] = true
+            ready[q .. p], lists[q] = true, ensure_stream(q, p)
         end
-        store_item(q, p, id, tonumber(at), tonumber(delay), unique, j)
+        if lists[q]:find('c', 1, true) and is_full(q, lists[q]) then
+            refuse(4, '')
+        else
+            store_item(q, p, id, tonumber(at), tonumber(delay), unique, j)
+        end
     end
 end
 return answer

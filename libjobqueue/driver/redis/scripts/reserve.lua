@@ -69,6 +69,9 @@ local function claim(k, p)
     if back.err then -- somebody has removed the stream
         begin_writes(KEYS[k])
         try('XGROUP', 'CREATE', stream, GROUP, '0', 'MKSTREAM')
+        if answer[3 + k]:find('c', 1, true) then
+            call('XSETID', stream, LAST)
+        end
         return
     end
     local taken = want_taken > 0 and call('XPENDING', stream, GROUP, '-', '+', math.min(left, want_taken), TAKEN)

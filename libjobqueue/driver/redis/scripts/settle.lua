@@ -3,13 +3,17 @@
 -- Settles hand-outs of one queue. ARGV: consumer, 1 = say what is due next, number of streams; per
 -- stream: priority, lowest and highest entry, count; per hand-out: entry, its delivery count, what becomes of
 -- it: D done, F done and its id (index and trace go too), E done and there is still more, K done and kept
--- (time), B back (delay), X dead (reason), G given back, T given back with its mark; behind a number counters,
--- error and history. Then, for jobs that follow such an end: the place of the hand-out, and the job (lib.lua).
+-- (time), L the same without its body, B back (delay), X dead (reason + 256 x how long it is kept), G given back, T given
+-- back with its mark; behind a number counters, error, history and outcome. It stays where it is: U its unique key is
+-- free, P it has come so far (outcome). Then, for jobs that follow such an end: the place of the hand-out, and the job (lib.lua).
 -- Answers the time, what is due next, and the places of those that are not current.
 local consumer, q = ARGV[1], KEYS[1]
 local answer, at, place = {0, 0}, 4, 0
-local gone, plans, traces, ids, given_back, refused = {}, {}, {}, {}, false, {}
-local noted, wishes = call('EXISTS', q .. ':cancel') == 1, {}
+local gone, plans, traces, ids, refused = {}, {}, {}, {}, {}
+local noted, wishes, awaited, ends = call('EXISTS', q .. ':cancel', q .. ':awaited'), {}, false, {}
+if noted > 0 then
+    awaited = call('EXISTS', q .. ':awaited') == 1
+end
 
 -- entry => delivery count, of what the consumer holds between two entries
 local function owned(stream, low, high, n)
@@ -41,9 +45,10 @@ for _ = 1, tonumber(ARGV[3]) do
             ids[#ids + 1] = op:sub(2)
             traces[#traces + 1] = 'e' .. op:sub(2)
             traces[#traces + 1] = 'h' .. op:sub(2)
+            traces[#traces + 1] = 'o' .. op:sub(2)
         elseif ok and kind ~= 'D' then
             local plan = {kind, p, entry, op, mine[entry]}
-            if #op > 1 or kind == 'E' then
+            if #op > 1 or kind == 'E' or kind == 'U' then
                 plan[6], plan[7] = entry_at(stream, entry)
                 ok = plan[6] ~= nil
             end
@@ -52,12 +57,19 @@ for _ = 1, tonumber(ARGV[3]) do
         if not ok then
             answer[#answer + 1] = place
             refused[place] = true
-        else
+        elseif kind == 'P' then
+            noted = 1
+        elseif kind ~= 'U' then
             mine[entry] = nil
             if kind ~= 'G' and kind ~= 'T' then
                 finished[#finished + 1] = entry
-                if noted then
+                if noted > 0 then
                     wishes[#wishes + 1] = p .. ':' .. entry
+                    wishes[#wishes + 1] = 'o' .. p .. ':' .. entry
+                end
+                if awaited and kind ~= 'B' then
+                    local j = kind ~= 'D' and kind ~= 'F' and plans[#plans][6]
+                    ends[#ends + 1] = {p, entry, op, j}
                 end
             end
         end
@@ -80,37 +92,77 @@ if #ids > 0 then
     call('HDEL', q .. ':trace', unpack(traces))
 end
 
+-- Most jobs that had a unique key have nothing else.
+local left = {}
+for i = 1, #plans do
+    local kind, p, entry, _, _, j = unpack(plans[i])
+    local id, _, unique
+    if kind == 'E' then
+        id, _, unique = identity(j, p .. '-' .. entry)
+    end
+    if id and not (unique and call('HGET', q .. ':next', unique)) then
+        if unique and call('HGET', q .. ':unique', unique) == id then
+            call('HDEL', q .. ':unique', unique)
+        end
+        call('HDEL', q .. ':ids', id)
+        call('HDEL', q .. ':trace', 'e' .. id, 'h' .. id, 'o' .. id)
+        call('HDEL', q .. ':taken', p .. ':' .. entry)
+    else
+        left[#left + 1] = plans[i]
+    end
+end
+if #left == 0 and noted == 0 and at > #ARGV and ARGV[2] == '0' then
+    return answer
+end
+
+-- the rest of lib.lua
+local given_back = false
+
 local function give_back(p, entry, to)
     call('XCLAIM', q .. ':p' .. p, GROUP, to, 0, entry, 'JUSTID')
     given_back = true
 end
 
--- Error and history, behind kind, number and counters.
-local function note_texts(id, op)
+-- Error, history and outcome, behind kind, number and counters. What is kept of it beyond the hand-out: how far it came.
+local function note_texts(id, op, place)
     local traced, at_text = 0, 66
-    for _, what in ipairs({'e', 'h'}) do
+    local progress = place and noted > 0 and call('HGET', q .. ':cancel', 'o' .. place)
+    if progress then
+        traced = 1
+        call('HSET', q .. ':trace', 'o' .. id, progress)
+    end
+    for _, what in ipairs({'e', 'h', 'o'}) do
+        if at_text > #op then
+            break
+        end
         local length = struct.unpack('<i4', op, at_text)
         local text = length >= 0 and op:sub(at_text + 4, at_text + 3 + length)
         at_text = at_text + 4 + math.max(length, 0)
         if text then
             traced = 1
-            if what == 'e' then
-                call('HSET', q .. ':trace', 'e' .. id, text)
-            else
+            if what == 'h' then
                 add_history(q, id, text)
+            else
+                call('HSET', q .. ':trace', what .. id, text)
             end
         end
     end
     return traced
 end
 
-for i = 1, #plans do
-    local kind, p, entry, op, count, j, s = unpack(plans[i])
+for i = 1, #left do
+    local kind, p, entry, op, count, j, s = unpack(left[i])
     if kind == 'G' or kind == 'T' then
         give_back(p, entry, kind == 'T' and TAKEN or BACK)
         if j then
             note_texts((identity(j, p .. '-' .. entry)), op)
         end
+    elseif kind == 'U' then
+        local id, _, unique = identity(j, p .. '-' .. entry)
+        free_unique(q, unique, id)
+    elseif kind == 'P' then
+        call('DEL', q .. ':nothing') -- it may be the first to write
+        call('HSET', q .. ':cancel', 'o' .. p .. ':' .. entry, op:sub(2))
     else
         local id, flags, unique = identity(j, p .. '-' .. entry)
         local deliveries, fence, enqueued, from, available, counters = standing(s, entry, count)
@@ -123,15 +175,19 @@ for i = 1, #plans do
         end
         if kind == 'E' then
             forget_job(q, id, unique)
-        elseif kind == 'K' then
+        elseif kind == 'K' or kind == 'L' then
             local keep = now + struct.unpack('<i8', op, 2)
-            traced = math.max(traced, note_texts(id, op))
+            traced = math.max(traced, note_texts(id, op, p .. ':' .. entry))
+            if kind == 'L' and #j >= 14 and j:byte(1) == 1 then
+                local _, _, id_n, name_n, unique_n, _, header_n = struct.unpack('<BBBBI2I4I4', j)
+                j = '\1' .. string.char(flags % 8) .. j:sub(3, 14 + id_n + name_n + unique_n + header_n)
+            end
             free_unique(q, unique, id)
             s = standing_pack(traced, deliveries, fence, enqueued, from, available, counters)
             lay_down(q, id, true, 3, keep, rest_pack(s, p, 3, 0, keep, j))
         else
             local number = struct.unpack('<i8', op, 2)
-            traced = math.max(traced, note_texts(id, op))
+            traced = math.max(traced, note_texts(id, op, p .. ':' .. entry))
             counters = op:sub(10, 65)
             if kind == 'B' then
                 number = asked > 0 and 0 or number -- one that is to end is judged without delay
@@ -145,7 +201,10 @@ for i = 1, #plans do
             else
                 free_unique(q, unique, id)
                 s = standing_pack(traced, deliveries, fence, enqueued, from, available, counters)
-                lay_down(q, id, true, 4, now, rest_pack(s, p, 4, number, now, j))
+                lay_down(q, id, true, 4, now, rest_pack(s, p, 4, number % 256, now, j))
+                if number >= 256 then
+                    call('ZADD', q .. ':done', now + math.floor(number / 256), id)
+                end
             end
         end
     end
@@ -155,6 +214,12 @@ if #wishes > 0 then
 end
 if given_back then
     wake(q, 'q')
+end
+for i = 1, #ends do -- those who wait hear where it stood and its id ('' = unknown)
+    local p, entry, op, j = unpack(ends[i], 1, 4)
+    local id = j and identity(j, p .. '-' .. entry) or op:sub(2)
+    call('XADD', q .. ':ended', 'MAXLEN', '~', 1000, '*', p .. ':' .. entry, id)
+    call('PEXPIRE', q .. ':ended', 3600000)
 end
 for i = at, #ARGV, 8 do
     if not refused[tonumber(ARGV[i])] then

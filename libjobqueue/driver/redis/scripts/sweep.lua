@@ -2,7 +2,8 @@
 --
 -- Records that somebody has deleted are made again. Hand-outs whose worker has none (or lost it just before the
 -- worker read) get one that lapses unless the worker renews it; streams and jobs at rest that nothing lists are
--- listed. ARGV: its lease. Answers how many.
+-- listed, streams of a queue with a capacity are closed, followers of nobody take their key. ARGV: its lease. Answers how
+-- many.
 local STEPS, STEP = 10, 100 -- jobs looked at in one go, bodies included
 local q, lost, unlisted, astray, now = KEYS[1], {}, {}, {}, clock()
 local sets = {':delayed', nil, ':done', ':dead'}
@@ -36,13 +37,15 @@ local function look_at(id, r)
     if set and not call('ZSCORE', q .. set, id) then
         local s, _, _, _, at = rest_parts(r)
         local _, _, _, _, available = standing(s, '', 0)
+        available = at == 1 and FAR or available
         astray[#astray + 1] = {q .. set, state == 1 and available or at, id}
     end
 end
 
 -- Answers from where to go on.
 local function find_astray()
-    local known = call('ZCARD', q .. ':delayed') + call('ZCARD', q .. ':done') + call('ZCARD', q .. ':dead')
+    local dead, done = call('ZCARD', q .. ':dead'), call('ZCARD', q .. ':done')
+    local known = call('ZCARD', q .. ':delayed') + math.max(dead, done) -- dead ones may be in both
     if call('HLEN', q .. ':rest') <= known then
         return '0'
     end
@@ -60,11 +63,39 @@ local function find_astray()
     return from
 end
 
+-- They were made again without it, or their list was.
+local function close_streams()
+    local used = call('GET', q .. ':prios') or ''
+    if not used:find('c', 1, true) then
+        call('SET', q .. ':prios', used .. 'c')
+    end
+    for p in used:gmatch('%d') do
+        local about, last = try('XINFO', 'STREAM', q .. ':p' .. p), LAST
+        for i = 1, #about, 2 do
+            last = about[i] == 'last-generated-id' and about[i + 1] or last
+        end
+        if last ~= LAST then
+            call('HSET', q .. ':limit', p, last)
+            call('XSETID', q .. ':p' .. p, LAST)
+        end
+    end
+end
+
+local followers = call('HRANDFIELD', q .. ':next', STEP, 'WITHVALUES')
 find_in_streams()
 local place = find_astray()
 begin_writes(q)
 for _, p in ipairs(unlisted) do
     ensure_stream(q, p)
+end
+if (call('HGET', q .. ':limit', 'capacity') or '0') ~= '0' then
+    close_streams()
+end
+for i = 1, #followers, 2 do
+    if call('HEXISTS', q .. ':unique', followers[i]) == 0 then
+        call('HSET', q .. ':unique', followers[i], '')
+        free_unique(q, followers[i], '')
+    end
 end
 for _, worker in ipairs(lost) do
     local key = q .. ':w:' .. worker

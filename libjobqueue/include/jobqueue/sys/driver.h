@@ -13,16 +13,11 @@
 #define JOBQUEUE_SYS_DRIVER_H
 
 #include <jobqueue/error.h>
+#include <jobqueue/statement.h>
 
 JOBQ_BEGIN_DECLS
 
 #define JOBQ_DRIVER_ABI 1
-
-/* p NULL = absent (not the same as empty) */
-typedef struct {
-    const void *p;
-    size_t n;
-} jobq_slice;
 
 /* One hand-out, as the store knows it. Opaque to everybody else; all zero = none. */
 typedef struct {
@@ -56,6 +51,8 @@ typedef struct jobq_record {
     /* find and lists only */
     jobq_slice reserved_by; /* worker id */
     jobq_slice error;       /* last error record */
+    jobq_slice outcome;     /* as settled last: progress while held, then the result */
+    int64_t keep_until_ms;  /* done and dead: when it is collected, 0 = never */
     jobq_slice *history;    /* entries, oldest first */
     size_t history_count;
 } jobq_record;
@@ -69,16 +66,39 @@ JOBQ_API void *jobq_batch_alloc(jobq_batch *batch, size_t n); /* aligned, zeroed
 
 /* ---- push ------------------------------------------------------------------------------------ */
 
+/* What becomes of a push whose unique key is held (rule B6). */
+enum {
+    JOBQ_DUPLICATE_KEEP, /* nothing is stored */
+    /* A waiting holder takes this push's name, version, priority, header, body and due time, and
+     * its counters begin anew; its id, enqueue time and history stay. Is it with a worker, one
+     * follower is kept for it, in the same way: it stands among the delayed ones, nobody gets
+     * it, and in the step in which the holder gives the key up it takes the key and waits for
+     * its own due time. */
+    JOBQ_DUPLICATE_REPLACE
+};
+
 typedef struct jobq_push {
     jobq_slice id, queue, name, header, body, unique;
     int32_t version;
     uint8_t priority;
+    uint8_t on_duplicate; /* JOBQ_DUPLICATE_*; KEEP without a key */
+    /* REPLACE: due at most so long after the holder's (or follower's) enqueue; 0 = no limit */
+    int64_t max_wait_ms;
+    /* Stored only if the store finds it true in the same step: the first column of the first row
+     * is neither NULL, 0 nor an empty text (Redis: the script returns neither nil, false nor 0).
+     * NULL = none. */
+    const jobq_statement *guard;
     /* Made for this push: no job can have it yet, and looking for one may be left out. */
     bool fresh_id;
+    /* Of a request: an id that exists is answered as "held", not as "duplicate". */
+    bool idempotent;
     int64_t delay_ms; /* from the store's now; <= 0: ready */
     int64_t at_ms;    /* absolute, 0 = use delay_ms; a past time = now */
     /* answer */
-    int result; /* 0 stored, 1 held unique key (holder = its id), JOBQ_EEXISTS */
+    /* 0 stored; 1 key held (holder = whose it is); 2 key held and replaced (holder = what was
+     * replaced, or this push's id for a new follower); JOBQ_EEXISTS; JOBQ_EFULL (the queue's
+     * capacity is reached); JOBQ_EGUARD. Judged in this order: id, guard, key, capacity. */
+    int result;
     char holder[129];
 } jobq_push;
 
@@ -92,6 +112,7 @@ typedef struct {
     jobq_slice id;
     bool hard;
     uint8_t reason;
+    int64_t keep_ms;                /* see JOBQ_OP_DEAD */
     jobq_slice history;             /* entry of the death, absent = none */
     const struct jobq_push *follow; /* see jobq_settlement */
     /* answer: JOBQ_EEXISTS it is held, noted; 0 dead now; JOBQ_ENOTFOUND neither waits nor runs */
@@ -122,10 +143,14 @@ typedef struct {
 /* ---- exchange -------------------------------------------------------------------------------- */
 
 enum {
-    JOBQ_OP_DONE, /* gone (keep_ms > 0: kept as done so long) */
+    JOBQ_OP_DONE, /* gone (keep_ms > 0: kept as done so long, with `outcome`) */
     JOBQ_OP_BACK, /* back on the queue, delay_ms from now, counters as given; stands by due time */
     JOBQ_OP_GIVE_BACK, /* as if never taken: place kept, counters but deliveries unchanged */
-    JOBQ_OP_DEAD       /* reason as given; unique key freed, died_at = now */
+    /* reason as given; unique key freed, died_at = now; keep_ms > 0: until then it can be put back,
+     * from then on maintain collects it */
+    JOBQ_OP_DEAD,
+    JOBQ_OP_FREE_KEY, /* stays with its holder under the same token; its unique key is free */
+    JOBQ_OP_PROGRESS  /* stays with its holder; `outcome` is shown by find until it ends */
 };
 
 typedef struct {
@@ -135,10 +160,12 @@ typedef struct {
     jobq_counters counters; /* BACK, DEAD: the new values (deliveries is ignored) */
     jobq_slice error;       /* replaces the last error; absent = keep what is there */
     jobq_slice history;     /* appended, the last 10 are kept; absent = none */
+    jobq_slice outcome;     /* DONE with keep_ms, DEAD, PROGRESS: opaque bytes for those who look */
     /* A job that is stored in the same step when the settlement holds (not when the lease is lost);
      * NULL = none. One whose id exists already is not stored again. */
     const struct jobq_push *follow;
     uint8_t op, reason;
+    bool keep_bare; /* DONE with keep_ms: without its body (an id to be remembered) */
     /* answer: 0, JOBQ_ELEASE (nothing changed), JOBQ_EINVAL (the store refused a value) */
     int result;
 } jobq_settlement;
@@ -210,6 +237,10 @@ typedef struct {
     int64_t poll_ms;        /* longest wait between looks where the store cannot wake us */
     int wake_fd;            /* -1 = none; the driver polls it and does not read it */
     const int64_t *control; /* the value the caller knows: another one ends the wait; NULL = none */
+    /* Also ends (JOBQ_WAIT_JOBS) when that one may have ended; absent = none. Without queues
+     * (queue_count 0) jobs end it not at all, and `queues` names the one queue where it stands
+     * (NULL = not known). */
+    jobq_slice job;
 } jobq_wait;
 
 typedef struct {
@@ -239,8 +270,39 @@ typedef struct {
     jobq_slice next, last;
 } jobq_listing;
 
+/* How many jobs a queue may hold: ready + delayed + reserved + dead; hidden queues have none. */
 typedef struct {
-    int64_t ready, delayed, reserved, dead;
+    jobq_slice queue;
+    int64_t value;     /* 0 = no limit */
+    bool read;         /* change nothing */
+    bool only_if_none; /* nothing is changed where one was ever set */
+    /* answer: the one that holds now */
+    int64_t capacity;
+} jobq_limit;
+
+/* What happened on a queue in one minute, added to what the store has of it (rule N1). */
+enum { JOBQ_MINUTE_COUNTS = 7, JOBQ_MINUTE_BUCKETS = 24 };
+typedef struct jobq_minute {
+    struct jobq_minute *next;
+    jobq_slice queue;
+    int64_t minute; /* minutes since 1970 by the store's clock */
+    /* pushed (booked at the first hand-out under the enqueue minute), done, failed, retried,
+     * crashed, released, timed out */
+    int64_t counts[JOBQ_MINUTE_COUNTS];
+    int64_t run_ms[JOBQ_MINUTE_BUCKETS]; /* handlers that ran so long: bucket i up to 2^i ms */
+} jobq_minute;
+
+/* Minutes of a queue, oldest first; kept 24 h. */
+typedef struct {
+    jobq_slice queue;
+    int64_t from_minute;
+    jobq_batch *out;
+    jobq_minute *minutes; /* answer, in the batch's arena */
+    int64_t now_ms;
+} jobq_minutes;
+
+typedef struct {
+    int64_t ready, delayed, reserved, dead, capacity;
     int64_t oldest_ready_at_ms; /* since when the longest waiting ready job is ready; 0 = none */
     int64_t now_ms;
 } jobq_counts;
@@ -253,7 +315,8 @@ typedef struct {
     bool dry_run; /* say what would be done */
     const jobq_slice *ids;
     size_t count; /* at most max_batch */
-    /* answers: 0, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique key is held) */
+    /* answers: 0, JOBQ_ENOTFOUND (no dead job of that id), JOBQ_EEXISTS (its unique key is held),
+     * JOBQ_ELIMIT (retry: its retention is over) */
     int *results;
 } jobq_mending;
 
@@ -265,6 +328,67 @@ typedef struct {
     size_t cleared;
     bool more;
 } jobq_clearing;
+
+/* Looks whether every job stands in exactly one state (rule F1), a page a call. Each page is one
+ * atomic look, so that traffic beside it does not show; hidden queues are looked at like others. */
+typedef struct jobq_stray {
+    struct jobq_stray *next;
+    jobq_slice id, queue;
+    unsigned states; /* those it stands in, 1 << state each; 0: in none */
+    /* It is reserved, and no record of a worker says by whom: nothing would ever take it back. */
+    bool ownerless;
+} jobq_stray;
+typedef struct {
+    jobq_slice queue;
+    size_t limit;     /* look at about so many jobs, 1 to 1000 */
+    jobq_slice after; /* cursor that the page before gave; absent = from the beginning */
+    jobq_batch *out;
+    /* answers, texts and strays in the batch's arena */
+    int64_t seen[5]; /* jobs looked at that stand in one state, by state */
+    jobq_stray *strays;
+    jobq_slice next; /* absent: this was the last page */
+} jobq_audit;
+
+/* What the store itself says of how it is set up (rule N5): durability, eviction, versions, missing
+ * indexes, what its user may do. */
+enum { JOBQ_REMARK_OK, JOBQ_REMARK_NOTE, JOBQ_REMARK_PROBLEM };
+typedef struct jobq_remark {
+    struct jobq_remark *next;
+    int grade;
+    /* stable word ("durability"), what is so, and what to do about it (NULL: nothing); constant
+     * or in the batch's arena */
+    const char *check, *text, *advice;
+} jobq_remark;
+typedef struct {
+    jobq_batch *out;
+    jobq_remark *remarks, *last; /* answers (driver/common.h: jobq__remark) */
+} jobq_examination;
+
+/* ---- the caller's own work in the store ------------------------------------------------------ */
+
+/* A statement of the caller's that is carried out only if the hand-out is current, with nobody
+ * between (rule O1). On SQL in a transaction of its own; Redis rolls nothing back when the
+ * script fails. */
+typedef struct {
+    jobq_slice worker, id, queue;
+    jobq_lease_token token;
+    jobq_statement statement;
+    jobq_batch *out;
+    /* answers: 0 or JOBQ_ELEASE; first column of the first row (bytes in the batch's arena),
+     * else the number of rows changed */
+    int result;
+    jobq_param value;
+} jobq_effect;
+
+/* The store's own statement for a push, or for the end of a held job, to be carried out by the
+ * caller in a transaction of its own (rules B8, O1). Exactly one of push and done is given. */
+typedef struct {
+    const jobq_push *push;
+    const jobq_settlement *done;
+    jobq_slice worker; /* done */
+    jobq_batch *out;
+    jobq_statement statement; /* answer, in the batch's arena */
+} jobq_request;
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -303,7 +427,10 @@ enum {
     JOBQ_FEATURE_FILE = 32,
     /* what comes back to a queue stands there by its due time; without it: where it was put back */
     JOBQ_FEATURE_DUE_ORDER = 64,
-    JOBQ_FEATURE_HOST_CLOCK = 128 /* the store's clock is this host's (and leases its boot clock) */
+    JOBQ_FEATURE_HOST_CLOCK =
+        128,                   /* the store's clock is this host's (and leases its boot clock) */
+    JOBQ_FEATURE_EFFECT = 256, /* guard and effect: the store can carry out a statement */
+    JOBQ_FEATURE_REQUEST = 512 /* request: statements for the caller's own transaction */
 };
 
 /* Functions return 0 or a negative code with the record set (util/error.h: jobq__error_set). Every
@@ -339,7 +466,8 @@ typedef struct jobq_driver {
     int (*workers)(void *store, jobq_batch *out); /* live worker records (jobq_batch_add_worker) */
     int (*wait)(void *store, const jobq_wait *w); /* JOBQ_WAIT_* or an error */
     int (*maintain)(void *store, jobq_maintenance *m);
-    int (*find)(void *store, jobq_slice id, jobq_batch *out); /* JOBQ_ENOTFOUND */
+    /* JOBQ_ENOTFOUND; queue absent = any, given = it is there or nowhere */
+    int (*find)(void *store, jobq_slice queue, jobq_slice id, jobq_batch *out);
     int (*list)(void *store, jobq_listing *l); /* jobs of one queue and state, dead jobs of all */
     int (*counts)(void *store, jobq_slice queue, jobq_counts *counts_out);
     int (*queues)(void *store, jobq_batch *out); /* records with `queue` alone, sorted by name */
@@ -347,6 +475,14 @@ typedef struct jobq_driver {
     int (*control)(void *store, jobq_control *c);
     int (*cancel)(void *store, jobq_cancelling *c);
     int (*clear)(void *store, jobq_clearing *c);
+    int (*capacity)(void *store, jobq_limit *l);
+    int (*book)(void *store, const jobq_minute *minutes, size_t n); /* no order, one write */
+    int (*minutes)(void *store, jobq_minutes *m);
+    int (*audit)(void *store, jobq_audit *a);
+    int (*examine)(void *store,
+                   jobq_examination *e);          /* an error: the store cannot be asked at all */
+    int (*effect)(void *store, jobq_effect *e);   /* without EFFECT: never called */
+    int (*request)(void *store, jobq_request *r); /* without REQUEST: never called */
     int (*now)(void *store, int64_t *now_ms_out);
 } jobq_driver;
 
