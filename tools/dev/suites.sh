@@ -30,14 +30,15 @@ run_program() {
     [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $program ended with status $status"
 }
 
-# side_by_side LIST...: the same, two at a time, for programs that wait more than they work
+# side_by_side LIST...: the same, three at a time, for programs that wait more than they work
 side_by_side() {
     local folder list program i=0
     folder=$(mktemp -d)
     for list; do
         for program in $(words "$list"); do
-            [ $i -lt 2 ] || wait -n
-            run_program "$program" >"$folder/$((100 + i++))" 2>&1 &
+            [ $i -lt 3 ] || wait -n
+            i=$((i + 1))
+            run_program "$program" >"$folder/$((100 + i))" 2>&1 &
         done
     done
     wait
