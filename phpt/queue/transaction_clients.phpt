@@ -37,8 +37,8 @@ function client(string $dsn): array
                 foreach ($s[1] as $i => $value) {
                     $statement->bindValue($i + 1, $value);
                 }
-                $result = $statement->execute();
-                return $result->numColumns() ? $result->fetchArray(SQLITE3_NUM) : false;
+                $statement->execute()->finalize(); // fetchArray() would carry it out once more
+                return [$s[1][0], 'stored'];
             }];
     }
 }
