@@ -230,6 +230,21 @@ static bool may_hand_out(jobq__loan *l, jobq__verdict *verdict, jobq_ending *end
     return start == JOBQ__START_RUN;
 }
 
+/* Under the spare record. An error: the job is not handed out, and perhaps not settled. */
+static int settle_spare(taking *t, jobq_settlement *s)
+{
+    jobq_exchange x = {.worker = jobq__slice_text(t->queue->spare.id),
+                       .lease_ms = t->lease_ms,
+                       .settle = s,
+                       .settle_count = 1,
+                       .out = &t->queue->batch};
+    int rc = jobq__queue_note(t->queue, jobq__store_exchange(t->queue->store, &x));
+
+    if (rc < 0)
+        doubt_spare(t->queue);
+    return rc < 0 ? rc : 0;
+}
+
 /* Rule B6: its key is free before anybody runs it. 1: it is, or it has none to give up; 0: somebody
  * else has the job now. */
 static int free_key(taking *t)
@@ -237,34 +252,24 @@ static int free_key(taking *t)
     const jobq_job *job = &t->l->job;
     const jobq__verdict verdict = {.op = JOBQ_OP_FREE_KEY, .counters = job->counters};
     jobq_settlement s;
-    jobq_exchange x = {.worker = jobq__slice_text(t->queue->spare.id),
-                       .lease_ms = t->lease_ms,
-                       .settle = &s,
-                       .settle_count = 1,
-                       .out = &t->queue->batch};
     int rc;
 
     if (!jobq__retry_frees_key(&job->policy, &job->counters))
         return 1;
     jobq__job_settlement(job, &verdict, &s);
-    rc = jobq__queue_note(t->queue, jobq__store_exchange(t->queue->store, &x));
-    if (rc == 0 && s.result < 0 && s.result != JOBQ_ELEASE)
+    rc = settle_spare(t, &s);
+    if (rc == 0 && s.result < 0 && s.result != JOBQ_ELEASE) {
         rc = jobq__loan_answer(job, s.result);
-    if (rc < 0)
         doubt_spare(t->queue);
+    }
     return rc < 0 ? rc : s.result == 0;
 }
 
-/* Settles a job that is not handed out, under the spare record. */
+/* Settles a job that is not handed out. A refused token means that somebody else has it now. */
 static int turn_away(taking *t, const jobq__verdict *verdict, jobq_ending ending)
 {
     jobq__loan *l = t->l;
     jobq_settlement s;
-    jobq_exchange x = {.worker = jobq__slice_text(t->queue->spare.id),
-                       .lease_ms = t->lease_ms,
-                       .settle = &s,
-                       .settle_count = 1,
-                       .out = &t->queue->batch};
     int rc;
 
     jobq__job_settlement(&l->job, verdict, &s);
@@ -272,12 +277,10 @@ static int turn_away(taking *t, const jobq__verdict *verdict, jobq_ending ending
     jobq__loan_outcome(l, &s);
     if (verdict->reason == JOBQ__REASON_CANCELLED) /* nothing went wrong */
         s.error = jobq__slice(NULL, 0);
-    rc = jobq__queue_note(t->queue, jobq__store_exchange(t->queue->store, &x));
-    if (rc == 0 && verdict->op == JOBQ_OP_DEAD)
+    rc = settle_spare(t, &s);
+    if (rc == 0 && s.result == 0 && verdict->op == JOBQ_OP_DEAD)
         t->queue->counters[JOBQ__COUNT_DEAD]++;
-    if (rc < 0) /* not handed out, and perhaps not settled */
-        doubt_spare(t->queue);
-    return rc < 0 ? rc : 0; /* a refused token means that somebody else has it now */
+    return rc;
 }
 
 /* 1: it is the caller's; 0: somebody else has it now. */

@@ -2,32 +2,20 @@
  *
  * Self-checks. A job here is one element with one state, so only a missing owner could be found.
  */
+#include "driver/answers.h"
 #include "driver/cursor.h"
 #include "driver/memory/memory.h"
 
-static int add_stray(jobq_audit *a, const mem_job *job, jobq_stray ***link)
-{
-    jobq_stray *stray = jobq_batch_alloc(a->out, sizeof(*stray));
-
-    if (!stray)
-        return jobq__error_nomem();
-    stray->id = jobq_batch_copy(a->out, job->id.p, job->id.n);
-    stray->queue = jobq_batch_copy(a->out, job->queue.p, job->queue.n);
-    stray->states = 1u << job->state;
-    stray->ownerless = true;
-    if (!stray->id.p || !stray->queue.p)
-        return jobq__error_nomem();
-    **link = stray;
-    *link = &stray->next;
-    return 0;
-}
-
 static int look_at(jobq_audit *a, const mem_job *job, jobq_stray ***link)
 {
-    if (job->state == MEM_RESERVED && !job->worker)
-        return add_stray(a, job, link);
-    a->seen[job->state]++;
-    return 0;
+    jobq_slice id;
+
+    if (job->state != MEM_RESERVED || job->worker) {
+        a->seen[job->state]++;
+        return 0;
+    }
+    id = jobq_batch_copy(a->out, job->id.p, job->id.n);
+    return id.p ? jobq__stray_add(a, link, id, 0, 1u << job->state, true) : jobq__error_nomem();
 }
 
 int jobq__memory_audit(void *handle, jobq_audit *a)

@@ -4,6 +4,7 @@
  * due time which line of time it stands in: the two must agree. A page is one statement, which has
  * one snapshot, so that traffic does not show. Pages go by seq, over the jobs of all queues.
  */
+#include "driver/answers.h"
 #include "driver/cursor.h"
 #include "driver/mysql/mysql.h"
 #include "util/error.h"
@@ -49,42 +50,29 @@ static unsigned states_of(const mysql_statement *rows)
     return (timed && !due) || !jobq__mysql_number(rows, LED) ? 0 : stands | due;
 }
 
-static int note_stray(const mysql_statement *rows, jobq_audit *a, unsigned states, bool ownerless,
-                      jobq_stray ***link)
-{
-    jobq_stray *stray = jobq_batch_alloc(a->out, sizeof(*stray));
-
-    if (!stray || !jobq__mysql_copy(rows, ID, a->out, &stray->id))
-        return jobq__error_nomem();
-    stray->queue = a->queue;
-    stray->states = states;
-    stray->ownerless = ownerless;
-    **link = stray;
-    *link = &stray->next;
-    return 0;
-}
-
 static int judge(const mysql_statement *rows, jobq_audit *a, jobq_stray ***link)
 {
     const unsigned states = states_of(rows);
     const bool ownerless = states & RESERVED && !jobq__mysql_number(rows, OWNED);
+    jobq_slice id = {0};
 
     for (int i = 0; i < 5; i++)
         a->seen[i] += states == 1U << i;
     if (states && !(states & (states - 1)) && !ownerless)
         return 0;
-    return note_stray(rows, a, states, ownerless, link);
+    if (!jobq__mysql_copy(rows, ID, a->out, &id))
+        return jobq__error_nomem();
+    return jobq__stray_add(a, link, id, jobq__mysql_number(rows, SEQ), states, ownerless);
 }
 
 static int look(mysql_store *store, void *payload)
 {
     jobq_audit *a = payload;
-    const size_t limit = a->limit < 1 ? 1 : a->limit > 1000 ? 1000 : a->limit;
     jobq_stray **link = &a->strays;
     jobq__cursor cursor;
     int64_t place[3] = {0, 0, 0};
     mysql_statement *rows = NULL;
-    mysql_arg args[3] = {bytes_arg(a->queue), number_arg(0), number_arg((int64_t)limit)};
+    mysql_arg args[3] = {bytes_arg(a->queue), number_arg(0), number_arg((int64_t)a->limit)};
     size_t count = 0;
     int rc = jobq__cursor_read(a->after, &cursor);
 
@@ -99,7 +87,7 @@ static int look(mysql_store *store, void *payload)
             rc = judge(rows, a, &link);
     }
     jobq__mysql_end(rows);
-    return rc || count < limit ? rc : jobq__cursor_write(place, a->out, &a->next);
+    return rc || count < a->limit ? rc : jobq__cursor_write(place, a->out, &a->next);
 }
 
 int jobq__mysql_audit(void *handle, jobq_audit *a)

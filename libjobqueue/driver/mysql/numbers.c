@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "driver/answers.h"
 #include "driver/mysql/mysql.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -18,7 +19,7 @@
 #define CUT "DELETE FROM jobqueue_minute WHERE minute<?1 LIMIT 10000"
 #define NOW "SELECT " NOW_MS
 
-enum { BUCKET_SLOT = 16, COLUMNS = 4, ROWS = 256, DAY = 24 * 60 };
+enum { COLUMNS = 4, ROWS = 256, DAY = 24 * 60 };
 
 typedef struct {
     const jobq_minute **minutes; /* in the order of the keys, so that two do not meet crosswise */
@@ -72,7 +73,7 @@ static int book(mysql_store *store, void *payload)
         for (int i = 0; i < JOBQ_MINUTE_COUNTS && rc == 0; i++)
             rc = add_slot(store, b, m, i, m->counts[i]);
         for (int i = 0; i < JOBQ_MINUTE_BUCKETS && rc == 0; i++)
-            rc = add_slot(store, b, m, BUCKET_SLOT + i, m->run_ms[i]);
+            rc = add_slot(store, b, m, JOBQ__MINUTE_BUCKETS_AT + i, m->run_ms[i]);
     }
     return rc ? rc : add_rows(store, b);
 }
@@ -139,35 +140,24 @@ int jobq__mysql_book(void *handle, const jobq_minute *minutes, size_t n)
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
-static int read_slot(const mysql_statement *rows, jobq_minutes *m, jobq_minute **last)
+/* Rows of one minute follow each other. */
+static int read_slot(const mysql_statement *rows, jobq_minutes *m, jobq_minute ***link,
+                     jobq_minute **last)
 {
-    const int64_t minute = jobq__mysql_number(rows, 0), slot = jobq__mysql_number(rows, 1);
-    const int64_t n = jobq__mysql_number(rows, 2);
+    const int64_t minute = jobq__mysql_number(rows, 0);
 
-    if (!*last || (*last)->minute != minute) {
-        jobq_minute *made = jobq_batch_alloc(m->out, sizeof(*made));
-
-        if (!made)
-            return jobq__error_nomem();
-        made->minute = minute;
-        made->queue = m->queue;
-        if (*last)
-            (*last)->next = made;
-        else
-            m->minutes = made;
-        *last = made;
-    }
-    if (slot >= 0 && slot < JOBQ_MINUTE_COUNTS)
-        (*last)->counts[slot] = n;
-    else if (slot >= BUCKET_SLOT && slot < BUCKET_SLOT + JOBQ_MINUTE_BUCKETS)
-        (*last)->run_ms[slot - BUCKET_SLOT] = n;
+    if (!*last || (*last)->minute != minute)
+        *last = jobq__minute_add(m, link, minute);
+    if (!*last)
+        return jobq__error_code();
+    jobq__minute_put(*last, jobq__mysql_number(rows, 1), jobq__mysql_number(rows, 2));
     return 0;
 }
 
 static int show(mysql_store *store, void *payload)
 {
     jobq_minutes *m = payload;
-    jobq_minute *last = NULL;
+    jobq_minute *last = NULL, **link = &m->minutes;
     mysql_statement *rows = NULL;
     mysql_arg args[3] = {bytes_arg(m->queue), number_arg(m->from_minute)};
     bool found = false;
@@ -177,7 +167,7 @@ static int show(mysql_store *store, void *payload)
     args[2] = number_arg(m->now_ms / 60000 - DAY + 1);
     rc = rc ? rc : jobq__mysql_select(store, SHOW, args, &rows);
     while (rc == 0 && jobq__mysql_next(rows))
-        rc = read_slot(rows, m, &last);
+        rc = read_slot(rows, m, &link, &last);
     jobq__mysql_end(rows);
     return rc;
 }

@@ -8,6 +8,7 @@
  * is seen as held is looked for once more with a lock unless each statement has a snapshot of its
  * own. What comes in between shows when the row is refused.
  */
+#include "driver/answers.h"
 #include "driver/mysql/mysql.h"
 #include "util/buf.h"
 #include "util/error.h"
@@ -200,10 +201,11 @@ static jobq_param bytes(jobq_slice s)
 }
 
 /* `text` with each ~ replaced by the database's quoted name. */
-static int write_text(const mysql_store *store, const char *text, jobq_request *r)
+static int answer(const mysql_store *store, jobq_request *r, const char *text,
+                  const jobq_param *params, size_t count)
 {
     jobq__buf out = {0};
-    jobq_slice copy;
+    int rc;
 
     for (; *text; text++) {
         if (*text != '~') {
@@ -218,29 +220,11 @@ static int write_text(const mysql_store *store, const char *text, jobq_request *
         }
         jobq__buf_addc(&out, '`');
     }
-    copy = out.failed ? jobq__slice(NULL, 0) : jobq_batch_copy(r->out, out.p, out.n);
+    jobq__buf_addc(&out, '\0');
+    rc = out.failed ? jobq__error_nomem()
+                    : jobq__request_answer(r, (const char *)out.p, params, count);
     jobq__buf_free(&out);
-    r->statement.text = copy;
-    return copy.p ? 0 : jobq__error_nomem();
-}
-
-static int answer(const mysql_store *store, jobq_request *r, const char *text,
-                  const jobq_param *params, size_t count)
-{
-    jobq_param *copy = jobq_batch_alloc(r->out, count * sizeof(*copy));
-
-    if (!copy)
-        return jobq__error_nomem();
-    memcpy(copy, params, count * sizeof(*copy));
-    for (size_t i = 0; i < count; i++) {
-        if (!params[i].bytes.p)
-            continue;
-        copy[i].bytes = jobq_batch_copy(r->out, params[i].bytes.p, params[i].bytes.n);
-        if (!copy[i].bytes.p)
-            return jobq__error_nomem();
-    }
-    r->statement = (jobq_statement){.params = copy, .param_count = count};
-    return write_text(store, text, r);
+    return rc;
 }
 
 /* The limit keeps the inner one from being asked for twice. */

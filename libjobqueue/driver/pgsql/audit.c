@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/answers.h"
 #include "driver/cursor.h"
 #include "driver/pgsql/pgsql.h"
 #include "util/error.h"
@@ -84,24 +85,11 @@ typedef struct {
 
 static int add_stray(audit *v, const PGresult *res, int row, unsigned states, bool ownerless)
 {
-    jobq_batch *out = v->a->out;
-    jobq_stray *stray = jobq_batch_alloc(out, sizeof(*stray));
-    char seq[32];
+    jobq_slice id;
 
-    if (!stray || !jobq__pgsql_copy(res, row, COLUMN_ID, out, &stray->id))
+    if (!jobq__pgsql_copy(res, row, COLUMN_ID, v->a->out, &id))
         return jobq__error_nomem();
-    if (!stray->id.p) { /* a place alone */
-        snprintf(seq, sizeof(seq), "#%lld", (long long)jobq__pgsql_get(res, row, 2));
-        stray->id = jobq_batch_copy(out, seq, strlen(seq));
-    }
-    stray->queue = jobq_batch_copy(out, v->a->queue.p, v->a->queue.n);
-    if (!stray->id.p || !stray->queue.p)
-        return jobq__error_nomem();
-    stray->states = states;
-    stray->ownerless = ownerless;
-    *v->link = stray;
-    v->link = &stray->next;
-    return 0;
+    return jobq__stray_add(v->a, &v->link, id, jobq__pgsql_get(res, row, 2), states, ownerless);
 }
 
 static int judge_job(audit *v, const PGresult *res, int row)

@@ -2,6 +2,7 @@
  *
  * Capacities of queues, and what happened minute by minute.
  */
+#include "driver/answers.h"
 #include "driver/pgsql/pgsql.h"
 #include "util/error.h"
 
@@ -87,7 +88,6 @@ static void read_numbers(const PGresult *res, int row, jobq_minute *to)
 {
     pgsql_array numbers = jobq__pgsql_array_of(res, row, 2);
 
-    to->minute = jobq__pgsql_get(res, row, 1);
     for (int k = 0; k < NUMBERS; k++)
         *(k < JOBQ_MINUTE_COUNTS ? &to->counts[k] : &to->run_ms[k - JOBQ_MINUTE_COUNTS]) =
             jobq__pgsql_array_int(&numbers);
@@ -100,14 +100,11 @@ static int read_minutes(const PGresult *res, jobq_minutes *m)
     m->minutes = NULL;
     m->now_ms = jobq__pgsql_get(res, 0, 0);
     for (int row = 0; row < PQntuples(res) && !PQgetisnull(res, row, 1); row++) {
-        jobq_minute *made = jobq_batch_alloc(m->out, sizeof(*made));
+        jobq_minute *made = jobq__minute_add(m, &link, jobq__pgsql_get(res, row, 1));
 
         if (!made)
-            return jobq__error_nomem();
-        made->queue = m->queue;
+            return jobq__error_code();
         read_numbers(res, row, made);
-        *link = made;
-        link = &made->next;
     }
     return 0;
 }

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "driver/answers.h"
 #include "driver/pgsql/pgsql.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -48,27 +49,11 @@ static jobq_param hex(jobq_batch *out, jobq_slice s)
 static int answer(pgsql_store *store, jobq_request *r, const char *sql, const jobq_param *params,
                   size_t count)
 {
-    jobq_param *copy = jobq_batch_alloc(r->out, count * sizeof(*copy));
     char *expanded = jobq__pgsql_expand(store, sql);
-    jobq_slice statement = {0};
+    int rc = expanded ? jobq__request_answer(r, expanded, params, count) : jobq__error_nomem();
 
-    if (expanded)
-        statement = jobq_batch_copy(r->out, expanded, strlen(expanded));
     jobq__free(expanded);
-    if (!copy || !statement.p)
-        return jobq__error_nomem();
-    memcpy(copy, params, count * sizeof(*copy));
-    for (size_t i = 0; i < count; i++) {
-        if (params[i].type != JOBQ_PARAM_TEXT)
-            continue;
-        copy[i].bytes = params[i].bytes.p
-                            ? jobq_batch_copy(r->out, params[i].bytes.p, params[i].bytes.n)
-                            : params[i].bytes;
-        if (!copy[i].bytes.p)
-            return jobq__error_nomem();
-    }
-    r->statement = (jobq_statement){.text = statement, .params = copy, .param_count = count};
-    return 0;
+    return rc;
 }
 
 static int request_push(pgsql_store *store, jobq_request *r)

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "driver/answers.h"
 #include "driver/redis/redis.h"
 #include "util/error.h"
 
@@ -22,18 +23,12 @@ static bool is_cursor(jobq_slice text)
 
 static int read_stray(rds_walk *walk, jobq_audit *a, jobq_stray ***link)
 {
-    jobq_stray *stray = jobq_batch_alloc(a->out, sizeof(*stray));
     jobq_slice id = jobq__redis_text(walk);
+    const unsigned states = (unsigned)jobq__redis_int(walk);
+    const bool ownerless = jobq__redis_int(walk) != 0;
 
-    if (!stray)
-        return jobq__error_nomem();
-    stray->id = jobq_batch_copy(a->out, id.p, id.n);
-    stray->queue = jobq_batch_copy(a->out, a->queue.p, a->queue.n);
-    stray->states = (unsigned)jobq__redis_int(walk);
-    stray->ownerless = jobq__redis_int(walk) != 0;
-    **link = stray;
-    *link = &stray->next;
-    return stray->id.p && stray->queue.p ? 0 : jobq__error_nomem();
+    id = jobq_batch_copy(a->out, id.p, id.n);
+    return id.p ? jobq__stray_add(a, link, id, 0, states, ownerless) : jobq__error_nomem();
 }
 
 static int read_page(rds_store *store, const rds_value *value, jobq_audit *a)

@@ -4,10 +4,9 @@
  */
 #include <string.h>
 
+#include "driver/answers.h"
 #include "driver/redis/redis.h"
 #include "util/error.h"
-
-enum { BUCKETS_AT = 16 }; /* places of the counts, then of the buckets */
 
 /* ---- capacity -------------------------------------------------------------------------------- */
 
@@ -67,7 +66,7 @@ static void ask_book(rds_store *store, const jobq_minute *m)
     for (int i = 0; i < JOBQ_MINUTE_COUNTS; i++)
         add_count(&store->link, i, m->counts[i]);
     for (int i = 0; i < JOBQ_MINUTE_BUCKETS; i++)
-        add_count(&store->link, BUCKETS_AT + i, m->run_ms[i]);
+        add_count(&store->link, JOBQ__MINUTE_BUCKETS_AT + i, m->run_ms[i]);
 }
 
 int jobq__redis_book(void *handle, const jobq_minute *minutes, size_t n)
@@ -91,23 +90,19 @@ int jobq__redis_book(void *handle, const jobq_minute *minutes, size_t n)
 }
 
 /* [minute, place, count, ...] */
-static jobq_minute *read_minute(const rds_value *value, jobq_batch *out)
+static int read_minute(const rds_value *value, jobq_minutes *m, jobq_minute ***link)
 {
-    jobq_minute *m = jobq_batch_alloc(out, sizeof(*m));
     rds_walk walk = {value, 0};
+    jobq_minute *made = jobq__minute_add(m, link, jobq__redis_int(&walk));
 
-    if (!m)
-        return NULL;
-    m->minute = jobq__redis_int(&walk);
+    if (!made)
+        return jobq__error_code();
     while (jobq__redis_more(&walk)) {
-        const int64_t place = jobq__redis_int(&walk), count = jobq__redis_int(&walk);
+        const int64_t place = jobq__redis_int(&walk);
 
-        if (place >= 0 && place < JOBQ_MINUTE_COUNTS)
-            m->counts[place] = count;
-        else if (place >= BUCKETS_AT && place < BUCKETS_AT + JOBQ_MINUTE_BUCKETS)
-            m->run_ms[place - BUCKETS_AT] = count;
+        jobq__minute_put(made, place, jobq__redis_int(&walk));
     }
-    return m;
+    return 0;
 }
 
 int jobq__redis_minutes(void *handle, jobq_minutes *m)
@@ -126,14 +121,7 @@ int jobq__redis_minutes(void *handle, jobq_minutes *m)
     if (rc < 0)
         return rc;
     m->now_ms = value->count ? jobq__redis_number_of(value->item[0]) : 0;
-    for (size_t i = 1; i < value->count; i++) {
-        *link = read_minute(value->item[i], m->out);
-        if (!*link)
-            return jobq__error_nomem();
-        (*link)->queue = jobq_batch_copy(m->out, m->queue.p, m->queue.n);
-        if (!(*link)->queue.p)
-            return jobq__error_nomem();
-        link = &(*link)->next;
-    }
-    return 0;
+    for (size_t i = 1; i < value->count && rc == 0; i++)
+        rc = read_minute(value->item[i], m, &link);
+    return rc;
 }

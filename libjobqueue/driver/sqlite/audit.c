@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/answers.h"
 #include "driver/cursor.h"
 #include "driver/sqlite/sqlite.h"
 #include "util/error.h"
@@ -78,24 +79,11 @@ enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
 
 static int add_stray(audit *v, sqlite3_stmt *stmt, unsigned states, bool ownerless)
 {
-    jobq_batch *out = v->a->out;
-    jobq_stray *stray = jobq_batch_alloc(out, sizeof(*stray));
-    char seq[32];
+    jobq_slice id = {0};
 
-    if (!stray || !jobq__sqlite_copy(stmt, COLUMN_ID, out, &stray->id))
+    if (!jobq__sqlite_copy(stmt, COLUMN_ID, v->a->out, &id))
         return jobq__error_nomem();
-    if (!stray->id.p) { /* a place alone */
-        snprintf(seq, sizeof(seq), "#%lld", (long long)sqlite3_column_int64(stmt, 2));
-        stray->id = jobq_batch_copy(out, seq, strlen(seq));
-    }
-    stray->queue = jobq_batch_copy(out, v->a->queue.p, v->a->queue.n);
-    if (!stray->id.p || !stray->queue.p)
-        return jobq__error_nomem();
-    stray->states = states;
-    stray->ownerless = ownerless;
-    *v->link = stray;
-    v->link = &stray->next;
-    return 0;
+    return jobq__stray_add(v->a, &v->link, id, sqlite3_column_int64(stmt, 2), states, ownerless);
 }
 
 static int judge_job(audit *v, sqlite3_stmt *stmt)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/answers.h"
 #include "driver/sqlite/sqlite.h"
 #include "util/error.h"
 
@@ -285,25 +286,6 @@ static jobq_param bytes(int type, jobq_slice s)
     return (jobq_param){.type = s.p ? type : JOBQ_PARAM_NULL, .bytes = s};
 }
 
-static int answer(jobq_request *r, const char *text, const jobq_param *params, size_t count)
-{
-    jobq_param *copy = jobq_batch_alloc(r->out, count * sizeof(*copy));
-
-    if (!copy)
-        return jobq__error_nomem();
-    memcpy(copy, params, count * sizeof(*copy));
-    for (size_t i = 0; i < count; i++) {
-        if (!params[i].bytes.p)
-            continue;
-        copy[i].bytes = jobq_batch_copy(r->out, params[i].bytes.p, params[i].bytes.n);
-        if (!copy[i].bytes.p)
-            return jobq__error_nomem();
-    }
-    r->statement =
-        (jobq_statement){.text = jobq__slice_text(text), .params = copy, .param_count = count};
-    return 0;
-}
-
 static int request_push(jobq_request *r)
 {
     const jobq_push *item = r->push;
@@ -327,7 +309,7 @@ static int request_push(jobq_request *r)
         return jobq__error_set_driver(JOBQ_EUNSUPPORTED, 0, "sqlite", 0,
                                       "sqlite: a push in the caller's transaction takes no guard: "
                                       "ask for it in that transaction");
-    return answer(r, PUSH, params, sizeof(params) / sizeof(params[0]));
+    return jobq__request_answer(r, PUSH, params, sizeof(params) / sizeof(params[0]));
 }
 
 static int request_done(jobq_request *r)
@@ -342,7 +324,7 @@ static int request_done(jobq_request *r)
         number(s->keep_bare),
     };
 
-    return answer(r, DONE, params, sizeof(params) / sizeof(params[0]));
+    return jobq__request_answer(r, DONE, params, sizeof(params) / sizeof(params[0]));
 }
 
 int jobq__sqlite_request(void *handle, jobq_request *r)

@@ -51,26 +51,15 @@ enum { FORGET_WORKER_MS = 3600000 }; /* how long a record remembers that jobs we
     "WHERE keep_until<=?1 "         \
     "ORDER BY keep_until LIMIT 1"
 
-static int run_with(sqlite_store *store, sqlite_statement which, const char *sql, int64_t first,
-                    int64_t second)
-{
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, which, sql);
-
-    if (!stmt)
-        return jobq__error_code();
-    sqlite3_bind_int64(stmt, 1, first);
-    sqlite3_bind_int64(stmt, 2, second);
-    return jobq__sqlite_run(store, stmt);
-}
-
 static int promote(sqlite_store *store, jobq_maintenance *m)
 {
-    int rc = run_with(store, ST_PROMOTE, PROMOTE, m->now_ms, (int64_t)m->limit);
+    int rc = jobq__sqlite_run_with(store, ST_PROMOTE, PROMOTE, m->now_ms, (int64_t)m->limit);
 
     if (rc < 0 || sqlite3_changes(store->db) == 0)
         return rc;
     m->handled = (size_t)sqlite3_changes(store->db);
-    return run_with(store, ST_PROMOTED_CUT, PROMOTED_CUT, m->now_ms, (int64_t)m->limit);
+    return jobq__sqlite_run_with(store, ST_PROMOTED_CUT, PROMOTED_CUT, m->now_ms,
+                                 (int64_t)m->limit);
 }
 
 /* ---- expired workers ------------------------------------------------------------------------- */
@@ -160,7 +149,7 @@ static int take_back(sqlite_store *store, int64_t seq, bool listed, const expire
 
     if (rc == 0 && crash)
         rc = jobq__sqlite_add_history(store, seq, lost);
-    rc = rc ? rc : run_with(store, ST_UNHOLD_ANY, UNHOLD_ANY, seq, 0);
+    rc = rc ? rc : jobq__sqlite_run_on(store, ST_UNHOLD_ANY, UNHOLD_ANY, seq);
     return rc ? rc : jobq__sqlite_line_up(store, seq, true);
 }
 
@@ -199,8 +188,8 @@ static int judge_worker(sqlite_store *store, const expired_worker *worker, jobq_
     if (rc < 0)
         return rc;
     if (any)
-        return run_with(store, ST_WORKER_TAKEN, WORKER_TAKEN, worker->key, 0);
-    return rc == 0 ? run_with(store, ST_WORKER_DROP, WORKER_DROP, worker->key, 0) : 0;
+        return jobq__sqlite_run_on(store, ST_WORKER_TAKEN, WORKER_TAKEN, worker->key);
+    return rc == 0 ? jobq__sqlite_run_on(store, ST_WORKER_DROP, WORKER_DROP, worker->key) : 0;
 }
 
 static int sweep_workers(sqlite_store *store)

@@ -2,6 +2,7 @@
  *
  * Capacities of queues, and what happened minute by minute.
  */
+#include "driver/answers.h"
 #include "driver/sqlite/sqlite.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -23,8 +24,6 @@
     "SELECT minute, slot, n FROM jobqueue_minute WHERE minute>=?1 AND queue=?2 " \
     "ORDER BY minute"
 #define MINUTES_CUT "DELETE FROM jobqueue_minute WHERE minute<?1"
-
-enum { BUCKET_SLOT = 16 };
 
 /* ---- capacity (rule B4) ---------------------------------------------------------------------- */
 
@@ -48,18 +47,6 @@ static int read_limit(sqlite_store *store, int64_t queue, int64_t *capacity_out,
     return rc < 0 ? rc : 0;
 }
 
-static int set_number(sqlite_store *store, sqlite_statement which, const char *sql, int64_t queue,
-                      int64_t value)
-{
-    sqlite3_stmt *stmt = jobq__sqlite_use(store, which, sql);
-
-    if (!stmt)
-        return jobq__error_code();
-    sqlite3_bind_int64(stmt, 1, queue);
-    sqlite3_bind_int64(stmt, 2, value);
-    return jobq__sqlite_run(store, stmt);
-}
-
 static int change_limit(sqlite_store *store, jobq_limit *l)
 {
     int64_t queue, room;
@@ -69,7 +56,7 @@ static int change_limit(sqlite_store *store, jobq_limit *l)
     if (rc < 0 || (l->only_if_none && l->capacity >= 0))
         return rc;
     l->capacity = l->value;
-    return set_number(store, ST_LIMIT_SET, LIMIT_SET, queue, l->value);
+    return jobq__sqlite_run_with(store, ST_LIMIT_SET, LIMIT_SET, queue, l->value);
 }
 
 static int show_limit(sqlite_store *store, jobq_limit *l)
@@ -133,7 +120,7 @@ int jobq__sqlite_has_room(sqlite_store *store, int64_t queue)
     }
     if (rc < 0 || room <= 0)
         return rc;
-    rc = set_number(store, ST_ROOM_SET, ROOM_SET, queue, room - 1);
+    rc = jobq__sqlite_run_with(store, ST_ROOM_SET, ROOM_SET, queue, room - 1);
     return rc < 0 ? rc : 1;
 }
 
@@ -160,7 +147,7 @@ static int book_one(sqlite_store *store, const jobq_minute *m)
     for (int i = 0; i < JOBQ_MINUTE_COUNTS && rc == 0; i++)
         rc = add_slot(store, m->minute, queue, i, m->counts[i]);
     for (int i = 0; i < JOBQ_MINUTE_BUCKETS && rc == 0; i++)
-        rc = add_slot(store, m->minute, queue, BUCKET_SLOT + i, m->run_ms[i]);
+        rc = add_slot(store, m->minute, queue, JOBQ__MINUTE_BUCKETS_AT + i, m->run_ms[i]);
     return rc;
 }
 
@@ -184,35 +171,22 @@ int jobq__sqlite_book(void *handle, const jobq_minute *minutes, size_t n)
     return rc < 0 ? rc : jobq__sqlite_leave(store, book(store, minutes, n));
 }
 
-static int read_slot(sqlite3_stmt *stmt, jobq_minutes *m, jobq_minute **last)
+/* Rows of one minute follow each other. */
+static int read_slot(sqlite3_stmt *stmt, jobq_minutes *m, jobq_minute ***link, jobq_minute **last)
 {
     const int64_t minute = sqlite3_column_int64(stmt, 0);
-    const int slot = sqlite3_column_int(stmt, 1);
-    const int64_t n = sqlite3_column_int64(stmt, 2);
 
-    if (!*last || (*last)->minute != minute) {
-        jobq_minute *made = jobq_batch_alloc(m->out, sizeof(*made));
-
-        if (!made)
-            return jobq__error_nomem();
-        made->minute = minute;
-        made->queue = m->queue;
-        if (*last)
-            (*last)->next = made;
-        else
-            m->minutes = made;
-        *last = made;
-    }
-    if (slot >= 0 && slot < JOBQ_MINUTE_COUNTS)
-        (*last)->counts[slot] = n;
-    else if (slot >= BUCKET_SLOT && slot < BUCKET_SLOT + JOBQ_MINUTE_BUCKETS)
-        (*last)->run_ms[slot - BUCKET_SLOT] = n;
+    if (!*last || (*last)->minute != minute)
+        *last = jobq__minute_add(m, link, minute);
+    if (!*last)
+        return jobq__error_code();
+    jobq__minute_put(*last, sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 2));
     return 0;
 }
 
 static int read_minutes(sqlite_store *store, jobq_minutes *m)
 {
-    jobq_minute *last = NULL;
+    jobq_minute *last = NULL, **link = &m->minutes;
     sqlite3_stmt *stmt;
     int64_t queue;
     int rc = jobq__sqlite_queue_key(store, m->queue, false, &queue);
@@ -225,7 +199,7 @@ static int read_minutes(sqlite_store *store, jobq_minutes *m)
     sqlite3_bind_int64(stmt, 1, m->from_minute);
     sqlite3_bind_int64(stmt, 2, queue);
     while ((rc = jobq__sqlite_row(store, stmt)) > 0)
-        if ((rc = read_slot(stmt, m, &last)) < 0)
+        if ((rc = read_slot(stmt, m, &link, &last)) < 0)
             break;
     sqlite3_reset(stmt);
     return rc;

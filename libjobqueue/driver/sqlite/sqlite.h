@@ -209,8 +209,11 @@ int jobq__sqlite_refuse(int code, int flags, int native, const sqlite_store *sto
 /* The prepared statement, NULL with the error set. */
 sqlite3_stmt *jobq__sqlite_use(sqlite_store *store, sqlite_statement which, const char *sql);
 int jobq__sqlite_run(sqlite_store *store, sqlite3_stmt *stmt); /* to its end, and reset */
-/* Runs a statement whose only parameter is that job's seq. */
+/* Runs a statement whose only parameter is a number, a job's seq or a worker's key. */
 int jobq__sqlite_run_on(sqlite_store *store, sqlite_statement which, const char *sql, int64_t seq);
+/* Runs one whose parameters are two numbers. */
+int jobq__sqlite_run_with(sqlite_store *store, sqlite_statement which, const char *sql,
+                          int64_t first, int64_t second);
 /* 1 a row stands ready (reset it later), 0 none (is reset), or an error (is reset). */
 int jobq__sqlite_row(sqlite_store *store, sqlite3_stmt *stmt);
 void jobq__sqlite_bind(sqlite3_stmt *stmt, int at, jobq_slice s); /* as text */

@@ -130,6 +130,18 @@ int jobq__sqlite_run(sqlite_store *store, sqlite3_stmt *stmt)
     return rc;
 }
 
+int jobq__sqlite_run_with(sqlite_store *store, sqlite_statement which, const char *sql,
+                          int64_t first, int64_t second)
+{
+    sqlite3_stmt *stmt = jobq__sqlite_use(store, which, sql);
+
+    if (!stmt)
+        return jobq__error_code();
+    sqlite3_bind_int64(stmt, 1, first);
+    sqlite3_bind_int64(stmt, 2, second);
+    return jobq__sqlite_run(store, stmt);
+}
+
 int jobq__sqlite_run_on(sqlite_store *store, sqlite_statement which, const char *sql, int64_t seq)
 {
     sqlite3_stmt *stmt = jobq__sqlite_use(store, which, sql);
