@@ -208,6 +208,7 @@ static void test_events(void **state)
     pool_start(p, "processes=2");
     wait_until(pool_ledger(p, line) == 1, 20);
     wait_until(pool_ledger(p, "event job.retrying") >= 1, 20);
+    wait_until(pool_ledger(p, "begin") == 2, 20); /* the one that crashed is retried, too */
     pool_signal(p, SIGTERM);
     assert_int_equal(pool_wait(p, 20), 0);
     assert_int_equal(pool_ledger(p, line), 1);
