@@ -41,6 +41,38 @@ static zend_result set_text(jobq_conf *conf, const char *name,
     return SUCCESS;
 }
 
+/* Takes the option values of that kind? "no" is no bool, 5 no text; a number may be text, as it
+ * comes from the environment. An unknown name is for the setter to refuse. */
+static zend_result check_kind(jobq_conf *conf, const char *name, int kind, zval *value)
+{
+    const char *expected =
+        jobq_conf_expects(conf, name, kind, kind == JOBQ_VALUE_TEXT ? Z_STRVAL_P(value) : NULL);
+    if (!expected ||
+        (kind == JOBQ_VALUE_TEXT && !jobq_conf_expects(conf, name, JOBQ_VALUE_NUMBER, NULL))) {
+        return SUCCESS;
+    }
+    php_jobq_throw_type("%s: %s is expected, %s given", name, expected, zend_zval_type_name(value));
+    return FAILURE;
+}
+
+static int kind_of(const zval *value)
+{
+    switch (Z_TYPE_P(value)) {
+    case IS_FALSE:
+    case IS_TRUE:
+        return JOBQ_VALUE_BOOL;
+    case IS_LONG:
+    case IS_DOUBLE:
+        return JOBQ_VALUE_NUMBER;
+    case IS_STRING:
+        return JOBQ_VALUE_TEXT;
+    case IS_ARRAY:
+        return JOBQ_VALUE_LIST;
+    default:
+        return JOBQ_VALUE_TIME;
+    }
+}
+
 /* For values that never reach the library: the name is judged first. */
 static zend_result check_option(jobq_conf *conf, const char *name)
 {
@@ -105,6 +137,10 @@ zend_result php_jobq_conf_set(jobq_conf *conf, const char *name, zval *value)
 {
     int rc = 0;
     ZVAL_DEREF(value);
+    if (Z_TYPE_P(value) > IS_NULL && Z_TYPE_P(value) <= IS_ARRAY &&
+        check_kind(conf, name, kind_of(value), value) == FAILURE) {
+        return FAILURE;
+    }
     switch (Z_TYPE_P(value)) {
     case IS_NULL:
         /* null = the default; still, the name must be one that is allowed here */

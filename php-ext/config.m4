@@ -23,7 +23,33 @@ PHP_ARG_WITH([jobqueue-mysql],
   [AS_HELP_STRING([--with-jobqueue-mysql], [Job queue: the MariaDB and MySQL driver (needs libmariadb); default: when found])],
   [auto], [no])
 
-dnl JOBQUEUE_DRIVER(FOLDER, WANTED, MODULES, PACKAGES): takes the driver when its client library is there
+dnl Before configure looks for a compiler and says less about it when there is none.
+m4_divert_text([INIT_PREPARE], [
+jobqueue_cc=$CC
+for jobqueue_tool in cc gcc; do
+  test -n "$jobqueue_cc" || jobqueue_cc=`command -v $jobqueue_tool`
+done
+if test -z "$jobqueue_cc"; then
+  echo "configure: error: jobqueue: no C compiler is here (Debian: apt-get install build-essential)" >&2
+  exit 1
+fi
+if ! jobqueue_said=`echo 'int main(void) { return 0; }' | $jobqueue_cc $CFLAGS $LDFLAGS -x c -o conftest.cc - 2>&1`; then
+  printf '%s\n' "$jobqueue_said" "configure: error: jobqueue: the C compiler $jobqueue_cc makes no program (Debian: apt-get install build-essential)" >&2
+  exit 1
+fi
+rm -f conftest.cc
+])
+
+dnl JOBQUEUE_NEEDS(MODULE >= VERSION, PACKAGE): notes it in jobqueue_missing and jobqueue_packages when pkg-config does not have it
+AC_DEFUN([JOBQUEUE_NEEDS], [
+  if ! $PKG_CONFIG --exists "$1"; then
+    jobqueue_old=`$PKG_CONFIG --modversion "m4_bpatsubst([$1], [ .*])" 2>/dev/null`
+    jobqueue_missing="${jobqueue_missing:+$jobqueue_missing and }$1${jobqueue_old:+ (here is $jobqueue_old)}"
+    jobqueue_packages="$jobqueue_packages $2"
+  fi
+])
+
+dnl JOBQUEUE_DRIVER(FOLDER, WANTED, MODULES, PACKAGES): takes the driver when its client library is there; "auto" goes on without
 AC_DEFUN([JOBQUEUE_DRIVER], [
   AC_MSG_CHECKING([for the job queue driver $1])
   jobqueue_with=0
@@ -32,16 +58,28 @@ AC_DEFUN([JOBQUEUE_DRIVER], [
     jobqueue_modules="$jobqueue_modules `echo '$3' | sed 's/ *>= *[[0-9.]]*//g'`"
     AC_MSG_RESULT([yes])
   elif test "$2" != "no" && test "$2" != "auto"; then
-    AC_MSG_ERROR([it needs $3 (Debian: $4)])
+    AC_MSG_ERROR([the job queue driver $1 needs $3 (Debian: apt-get install $4); --without-jobqueue-$1 leaves it out])
   else
     jobqueue_left_out="$jobqueue_left_out $1"
-    AC_MSG_RESULT([no, it would need $3 (Debian: $4)])
+    if test "$2" = "no"; then
+      AC_MSG_RESULT([no, as told])
+    else
+      AC_MSG_RESULT([no, it would need $3 (Debian: apt-get install $4)])
+    fi
   fi
   jobqueue_cflags="$jobqueue_cflags -DJOBQ_WITH_[]m4_toupper([$1])=$jobqueue_with"
 ])
 
 if test "$PHP_JOBQUEUE" != "no"; then
-  AC_PATH_PROG([PKG_CONFIG], [pkg-config], [no])
+  jobqueue_php=`$PHP_CONFIG --version`
+  if test `$PHP_CONFIG --vernum` -lt 80200; then
+    AC_MSG_ERROR([jobqueue needs PHP 8.2 or later, and $PHP_CONFIG is of PHP $jobqueue_php; another one is taken with phpize and --with-php-config of that version (Debian 12: php8.2-dev)])
+  fi
+  test -n "$PKG_CONFIG" || AC_PATH_PROG([PKG_CONFIG], [pkg-config], [no])
+  if test "$PKG_CONFIG" = "no" || test -z "$PKG_CONFIG"; then
+    AC_MSG_ERROR([jobqueue: pkg-config is missing, so no library can be found (Debian: apt-get install pkg-config)])
+  fi
+  command -v "${MAKE:-make}" >/dev/null 2>&1 || AC_MSG_ERROR([jobqueue: make is missing (Debian: apt-get install make)])
   jobqueue_sources="jobqueue.c conf.c error.c value_write.c value_read.c callback.c events.c handler.c \
     attempt.c failed.c run.c output.c fault.c folder.c result.c lists.c reload.c \
     classes/queue.c classes/statement.c classes/push.c classes/push_many.c classes/dead.c classes/control.c classes/health.c classes/worker.c classes/next.c classes/job.c \
@@ -56,11 +94,29 @@ if test "$PHP_JOBQUEUE" != "no"; then
     elif test "$PHP_LIBJOBQUEUE" != "yes"; then
       jobqueue_incdir="$PHP_LIBJOBQUEUE/include"
       jobqueue_libdir="$PHP_LIBJOBQUEUE/$PHP_LIBDIR"
-    else
+      jobqueue_triplet=`$CC -print-multiarch 2>/dev/null`
+      test -e "$jobqueue_libdir/libjobqueue.so" || test ! -e "$jobqueue_libdir/$jobqueue_triplet/libjobqueue.so" || jobqueue_libdir="$jobqueue_libdir/$jobqueue_triplet"
+    elif $PKG_CONFIG --exists libjobqueue; then
       jobqueue_incdir=`$PKG_CONFIG --variable=includedir libjobqueue`
       jobqueue_libdir=`$PKG_CONFIG --variable=libdir libjobqueue`
+    else
+      AC_MSG_ERROR([pkg-config knows no libjobqueue (Debian: apt-get install libjobqueue-dev); --with-libjobqueue=DIR says where it lies, without it the core is compiled in])
     fi
-    test -f "$jobqueue_incdir/jobqueue/jobqueue.h" || AC_MSG_ERROR([libjobqueue: no jobqueue/jobqueue.h in "$jobqueue_incdir"])
+    if test ! -f "$jobqueue_incdir/jobqueue/jobqueue.h"; then
+      AC_MSG_ERROR([libjobqueue: no jobqueue/jobqueue.h in "$jobqueue_incdir" (Debian: apt-get install libjobqueue-dev)])
+    fi
+    AC_MSG_CHECKING([for the version of libjobqueue])
+    jobqueue_own=
+    for jobqueue_core in PHP_EXT_SRCDIR()/libjobqueue PHP_EXT_SRCDIR()/../libjobqueue; do
+      test -n "$jobqueue_own" || jobqueue_own=`sed -n 's/^#define JOBQ_VERSION "\(.*\)"/\1/p' "$jobqueue_core/include/jobqueue/version.h" 2>/dev/null`
+    done
+    jobqueue_installed=`sed -n 's/^#define JOBQ_VERSION "\(.*\)"/\1/p' "$jobqueue_incdir/jobqueue/version.h" 2>/dev/null`
+    AC_MSG_RESULT([$jobqueue_installed])
+    jobqueue_newer=`printf '%s\n' "$jobqueue_own" "$jobqueue_installed" | sort -V | tail -n 1`
+    if test -n "$jobqueue_own" && test "$jobqueue_newer" != "$jobqueue_installed"; then
+      AC_MSG_ERROR([this is the extension of jobqueue $jobqueue_own, and the libjobqueue in "$jobqueue_incdir" is older: $jobqueue_installed (Debian: libjobqueue-dev of $jobqueue_own); without --with-libjobqueue the core is compiled in])
+    fi
+    test -e "$jobqueue_libdir/libjobqueue.so" || AC_MSG_ERROR([libjobqueue: no libjobqueue.so in "$jobqueue_libdir" (Debian: apt-get install libjobqueue-dev)])
     PHP_ADD_INCLUDE([$jobqueue_incdir])
     PHP_ADD_LIBRARY_WITH_PATH([jobqueue], [$jobqueue_libdir], [JOBQUEUE_SHARED_LIBADD])
   else
@@ -69,10 +125,18 @@ if test "$PHP_JOBQUEUE" != "no"; then
       ln -s ../libjobqueue "$jobqueue_core"
     fi
     test -f "$jobqueue_core/include/jobqueue/jobqueue.h" || AC_MSG_ERROR([the core's sources are not in "$jobqueue_core"; use --with-libjobqueue])
-    AC_MSG_CHECKING([for msgpack and sqlite3])
-    jobqueue_modules=msgpack
-    $PKG_CONFIG --exists msgpack || jobqueue_modules=msgpack-c
-    $PKG_CONFIG --exists $jobqueue_modules sqlite3 || AC_MSG_ERROR([install libmsgpack-dev and libsqlite3-dev])
+    AC_MSG_CHECKING([for msgpack-c and SQLite])
+    jobqueue_missing=
+    jobqueue_packages=
+    jobqueue_modules=msgpack-c
+    if ! $PKG_CONFIG --exists msgpack-c; then
+      JOBQUEUE_NEEDS([msgpack >= 3], [libmsgpack-dev])
+      jobqueue_modules=msgpack
+    fi
+    JOBQUEUE_NEEDS([sqlite3 >= 3.35], [libsqlite3-dev])
+    if test -n "$jobqueue_missing"; then
+      AC_MSG_ERROR([jobqueue needs $jobqueue_missing (Debian: apt-get install$jobqueue_packages)])
+    fi
     AC_MSG_RESULT([yes])
     jobqueue_modules="$jobqueue_modules sqlite3"
     jobqueue_left_out=

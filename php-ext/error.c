@@ -36,7 +36,10 @@ static zend_class_entry *class_of(const jobq_error *err, const char **subject_ou
 {
     int code = jobq_error_code(err);
     *subject_out = NULL;
-    if (code == JOBQ_EINVAL || code == JOBQ_ECONF) {
+    if (code == JOBQ_EINVAL) { /* also when the store found it: a guard's SQL, a value */
+        return zend_ce_value_error;
+    }
+    if (code == JOBQ_ECONF) {
         /* said by a store (refused password, newer schema): no mistake in the call */
         return *jobq_error_driver(err) ? php_jobq_ce_connection : zend_ce_value_error;
     }
@@ -200,7 +203,7 @@ static void throw_word(zend_class_entry *ce, const char *word, const char *fmt, 
 void php_jobq_throw_interrupt(int kind, jobq_job *job)
 {
     if (kind == JOBQ_INTERRUPT_TIMEOUT) {
-        throw_word(php_jobq_ce_timeout, "timed_out", "the job is over its time limit of %g s",
+        throw_word(php_jobq_ce_timeout, "timed_out", "the job is over its time limit of %H s",
                    (double)jobq_job_get(job, JOBQ_JOB_TIMEOUT_MS) / 1000.0);
     } else if (kind == JOBQ_INTERRUPT_STOP) {
         throw_word(php_jobq_ce_stop, "stopped",
@@ -220,18 +223,5 @@ void php_jobq_error_take(zval *out)
     zend_object *thrown = EG(exception);
     GC_ADDREF(thrown);
     zend_clear_exception();
-    if (instanceof_function(thrown->ce, php_jobq_ce_queue_exception)) {
-        ZVAL_OBJ(out, thrown);
-        return;
-    }
-    zval rv, previous;
-    zval *message =
-        zend_read_property_ex(zend_ce_error, thrown, ZSTR_KNOWN(ZEND_STR_MESSAGE), true, &rv);
-    make(out, php_jobq_ce_queue_exception,
-         Z_TYPE_P(message) == IS_STRING ? Z_STR_P(message) : ZSTR_EMPTY_ALLOC());
-    php_jobq_error_code(Z_OBJ_P(out), jobq_error_word(JOBQ_EINVAL));
-    ZVAL_OBJ(&previous, thrown);
-    zend_update_property_ex(zend_ce_exception, Z_OBJ_P(out), ZSTR_KNOWN(ZEND_STR_PREVIOUS),
-                            &previous);
-    zval_ptr_dtor(&previous);
+    ZVAL_OBJ(out, thrown);
 }

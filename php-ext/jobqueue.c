@@ -7,6 +7,7 @@
 #endif
 #include "php_jobqueue.h"
 
+#include <dlfcn.h>
 #include <ext/standard/info.h>
 
 ZEND_DECLARE_MODULE_GLOBALS(jobqueue)
@@ -29,8 +30,28 @@ static void interrupt_vm(zend_execute_data *execute_data)
     php_jobq_attempt_interrupt(JQG(attempt));
 }
 
+/* What the loader finds may be another library than the one at compile time: it looks into
+ * /usr/local/lib first. A newer one of the same soname keeps the interface, an older one may lack
+ * what is called here. */
+static bool library_is_old(void)
+{
+    Dl_info where = {0};
+    if (jobq_version_number() >= JOBQ_VERSION_NUMBER) {
+        return false;
+    }
+    dladdr((void *)(uintptr_t)jobq_version, &where);
+    zend_error(E_CORE_WARNING,
+               "jobqueue: this is the extension of %s, and the libjobqueue that was loaded is "
+               "older: %s (%s); remove that one, or install libjobqueue %s there",
+               JOBQ_VERSION, jobq_version(), where.dli_fname ? where.dli_fname : "?", JOBQ_VERSION);
+    return true;
+}
+
 static PHP_MINIT_FUNCTION(jobqueue)
 {
+    if (library_is_old()) {
+        return FAILURE;
+    }
     php_jobq_register_exceptions();
     php_jobq_register_numbers();
     php_jobq_register_state();

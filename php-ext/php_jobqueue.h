@@ -157,8 +157,7 @@ void php_jobq_throw_duplicate(const char *id, const char *fmt, ...)
     ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
 void php_jobq_throw_interrupt(int kind, jobq_job *job);
 void php_jobq_throw_lease_lost(void);
-/* A usage error of one item among many: the pending exception, wrapped unless it is a
- * QueueException. */
+/* Of one item among many: the pending exception, which is pending no longer. */
 void php_jobq_error_take(zval *out);
 /* After jobq_queue_wait: JOBQ_EDEAD, JOBQ_EPENDING or another code as exception. */
 void php_jobq_throw_wait(int rc, const char *id, const jobq_info *info);
@@ -193,7 +192,8 @@ void php_jobq_names_free(php_jobq_names *names);
 /* Throws PayloadException with the path of what cannot be queued. */
 zend_result php_jobq_encode(jobq_writer *w, zval *value);
 zend_result php_jobq_encode_member(jobq_writer *w, zend_string *key, zval *value);
-/* What is kept of a job that is done (rule N7); nothing for one that is not kept. FAILURE: thrown. */
+/* What is kept of a job that is done (rule N7); nothing for one that is not kept. FAILURE:
+ * thrown. */
 zend_result php_jobq_result_set(jobq_job *job, zval *result);
 /* The same for what a handler returned: what cannot be kept is noted with the job. */
 void php_jobq_result_keep(jobq_job *job, zval *result);
@@ -253,15 +253,26 @@ php_jobq_outcome php_jobq_fire(zval *listeners, const char *name, zval *job, con
 php_jobq_outcome php_jobq_ask(zval *listeners, const char *name, const char *connection,
                               bool *vetoed_out, int *status_out);
 
+/* A parameter that is true or false: never what is merely true, whatever strict_types says. */
+#define PHP_JOBQ_PARAM_FLAG(dest)                                  \
+    Z_PARAM_PROLOGUE(0, 0);                                        \
+    if (Z_TYPE_P(_arg) != IS_TRUE && Z_TYPE_P(_arg) != IS_FALSE) { \
+        _expected_type = Z_EXPECTED_BOOL;                          \
+        _error_code = ZPP_ERROR_WRONG_ARG;                         \
+        break;                                                     \
+    }                                                              \
+    (dest) = Z_TYPE_P(_arg) == IS_TRUE;
+
 /* ---- statement.c ----------------------------------------------------------------------------- */
 
 typedef struct {
     jobq_statement statement; /* its texts are the zval's */
     jobq_param *params;
 } php_jobq_statement;
-/* [text, [parameter, ...]], the parameters may be left out; `what` is named in the error. FAILURE:
- * thrown, nothing to free. */
-zend_result php_jobq_statement_read(const char *what, zval *value, php_jobq_statement *out);
+/* [text, [parameter, ...]], the parameters may be left out; `alone`: the text by itself is taken,
+ * too. `what` is named in the error. FAILURE: thrown, nothing to free. */
+zend_result php_jobq_statement_read(const char *what, bool alone, zval *value,
+                                    php_jobq_statement *out);
 void php_jobq_statement_free(php_jobq_statement *statement);
 void php_jobq_statement_make(zval *out, const jobq_statement *statement);
 void php_jobq_param_make(zval *out, const jobq_param *param);

@@ -31,7 +31,8 @@ zend_result php_jobq_result_set(jobq_job *job, zval *result)
     return encoded;
 }
 
-/* The work is done whatever becomes of its result: whoever asks for that is told why there is none. */
+/* The work is done whatever becomes of its result: whoever asks for that is told why there is
+ * none. */
 void php_jobq_result_keep(jobq_job *job, zval *result)
 {
     zval rv;

@@ -105,13 +105,55 @@ static void print_configuration(void)
          "Times are seconds and may have fractions, down to a millisecond. A value that is "
          "negative, no number or out of its\n"
          "range is an error that says what is allowed; an unknown name is an error that gives the "
-         "nearest one; an option in\n"
+         "nearest one (of a connection,\n"
+         "when none is near: those that its store takes); an option in "
          "the wrong place is an error that says where it belongs.");
     print_stores();
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         printf("\n## %s\n\n%s\n\n", parts[i].title, parts[i].text);
         print_part(parts[i].scope);
     }
+}
+
+/* What php-ext/error.c and python-ext/src/_core/error.c make of a code; of others QueueException
+ * and QueueError. */
+static const struct {
+    int code;
+    const char *php, *python;
+} classes[] = {
+    {JOBQ_EINVAL, "\\ValueError", "ValueError"},
+    {JOBQ_ENOMEM, NULL, "MemoryError"},
+    {JOBQ_ECONF, "\\ValueError; ConnectionException when the store says it",
+     "ValueError; StoreError when the store says it"},
+    {JOBQ_ECONNECT, "ConnectionException", "StoreError"},
+    {JOBQ_EIO, "ConnectionException", "StoreError"},
+    {JOBQ_ETIMEOUT, "ConnectionException", "StoreError"},
+    {JOBQ_EINTR, "ConnectionException", "StoreError"},
+    {JOBQ_EPROTO, "ConnectionException", "StoreError"},
+    {JOBQ_EBUSY, "ConnectionException", "StoreError"},
+    {JOBQ_EEXISTS, "DuplicateJob (id)", "DuplicateJob (id)"},
+    {JOBQ_ENOTFOUND, "NotFound", "NotFound"},
+    {JOBQ_ELEASE, "LeaseLost", "LeaseLost"},
+    {JOBQ_ELIMIT, "PayloadException (path)", "PayloadError (path)"},
+    {JOBQ_EFULL, "QueueFull (queue)", "QueueFull (queue)"},
+    {JOBQ_EGUARD, "GuardRefused", "GuardRefused"},
+    {JOBQ_EPAYLOAD, "PayloadException (path)", "PayloadError (path)"},
+    {JOBQ_EUNKNOWN, "OutcomeUnknown (id)", "OutcomeUnknown (id)"},
+    {JOBQ_EPENDING, "WaitTimeout (id)", "WaitTimeout (id)"},
+    {JOBQ_EDEAD, "JobDead (id)", "JobDead (id)"},
+};
+
+static void print_classes(int code)
+{
+    const char *php = NULL, *python = NULL;
+
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+        if (classes[i].code != code)
+            continue;
+        php = classes[i].php;
+        python = classes[i].python;
+    }
+    printf(" %s | %s |\n", php ? php : "QueueException", python ? python : "QueueError");
 }
 
 static void print_errors(void)
@@ -129,12 +171,17 @@ static void print_errors(void)
          "-->\n\n"
          "C functions return the code; `jobq_error_last()` has the message, the driver, the "
          "store's own code and what the\n"
-         "error is about. The word is stable and meant for programs: PHP exceptions carry it as "
-         "`errorCode`.\n\n"
-         "| code | number | word | meaning |\n|---|---|---|---|");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        printf("| `%s` | %d | `%s` | %s |\n", rows[i].name, rows[i].value, rows[i].word,
+         "error is about. The word is stable and meant for programs: exceptions carry it as "
+         "`errorCode` (PHP) or `error_code` (Python),\n"
+         "and say whether the same call may succeed later: `isRetryable()`, `is_retryable()`. All "
+         "of them extend `QueueException` or `QueueError`\n"
+         "but PHP's and Python's own; in brackets stands what they say beside.\n\n"
+         "| code | number | word | meaning | PHP | Python |\n|---|---|---|---|---|---|");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        printf("| `%s` | %d | `%s` | %s |", rows[i].name, rows[i].value, rows[i].word,
                rows[i].meaning);
+        print_classes(rows[i].value);
+    }
 }
 
 int main(int argc, char **argv)

@@ -24,8 +24,8 @@ static void answer(jobq__cli *cli, const char *queue, int64_t capacity)
         return;
     }
     if (capacity)
-        printf("%s: at most %lld jobs\n", jobq__cli_clean(cli, queue, strlen(queue)),
-               (long long)capacity);
+        printf("%s: at most %lld job%s\n", jobq__cli_clean(cli, queue, strlen(queue)),
+               (long long)capacity, jobq__plural(capacity));
     else
         printf("%s: no limit\n", jobq__cli_clean(cli, queue, strlen(queue)));
 }

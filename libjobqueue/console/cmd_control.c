@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "console/console.h"
+#include "util/str.h"
 
 /* ---- pause, resume --------------------------------------------------------------------------- */
 
@@ -224,7 +225,8 @@ static bool ask(const char *queue, int64_t waiting)
     char line[16] = "";
 
     fflush(stdout);
-    fprintf(stderr, "Remove %lld waiting jobs from %s? [y/N] ", (long long)waiting, queue);
+    fprintf(stderr, "Remove %lld waiting job%s from %s? [y/N] ", (long long)waiting,
+            jobq__plural(waiting), queue);
     fflush(stderr);
     if (!fgets(line, sizeof(line), stdin))
         return false;

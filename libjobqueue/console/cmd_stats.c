@@ -151,7 +151,10 @@ static void print_minutes(jobq__cli *cli, const stats_row *rows, size_t n)
 {
     jobq__table t;
 
-    printf("\nin the last %lld minutes:\n", (long long)cli->given.minutes);
+    if (cli->given.minutes == 1)
+        puts("\nin the last minute:");
+    else
+        printf("\nin the last %lld minutes:\n", (long long)cli->given.minutes);
     jobq__minutes_titles(cli, &t);
     for (size_t i = 0; i < n; i++)
         jobq__minutes_row(cli, &t, rows[i].queue, &rows[i].minutes);
@@ -165,8 +168,10 @@ static void print_head(jobq__cli *cli)
     int64_t now = jobq__clock_wall_ms();
 
     if (cli->terminal.out)
-        printf("\033[H\033[J%s  %s  every %.3g s, Ctrl-C ends it\n\n", jobq__cli_time(cli, now),
-               jobq__cli_clean(cli, dsn, strlen(dsn)), (double)cli->given.watch_ms / 1000);
+        fputs(jobq__cli_format(cli, "\033[H\033[J%s  %s  every %.3g s, Ctrl-C ends it\n\n",
+                               jobq__cli_time(cli, now), jobq__cli_clean(cli, dsn, strlen(dsn)),
+                               (double)cli->given.watch_ms / 1000),
+              stdout);
     else
         printf("%s\n", jobq__cli_time(cli, now));
 }

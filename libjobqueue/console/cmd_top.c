@@ -68,7 +68,7 @@ static void say(top *t, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    jobq__vformat(text, sizeof(text), fmt, args);
     va_end(args);
     jobq__str_one_line(t->message, sizeof(t->message), text, strlen(text));
 }

@@ -44,8 +44,9 @@ enum {
     JOBQ__ON_AUDIT = 1048576
 };
 
-/* Of a store that is a file which is not there: made; taken for empty; refused. */
-enum { JOBQ__STORE_MAKES, JOBQ__STORE_MAY_BE, JOBQ__STORE_MUST_BE };
+/* Of a store that is a file which is not there: made; made, and that is said; taken for empty;
+ * refused. */
+enum { JOBQ__STORE_MAKES, JOBQ__STORE_SAYS, JOBQ__STORE_MAY_BE, JOBQ__STORE_MUST_BE };
 
 typedef struct {
     const char *name, *aliases; /* aliases: blank-separated, may be NULL */

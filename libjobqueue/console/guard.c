@@ -151,13 +151,12 @@ static int read_all(line_guard *g)
 int jobq__guard_of_json(const char *p, size_t n, jobq_message *m)
 {
     line_guard *g = jobq__zalloc(sizeof(*g));
-    int rc = jobq_payload_check(JOBQ_FORMAT_JSON, p, n);
+    int rc;
 
     if (!g)
         return jobq__error_nomem();
     g->reader = jobq_reader_new();
-    if (rc == 0 && !g->reader)
-        rc = jobq__error_nomem();
+    rc = g->reader ? jobq_payload_check(JOBQ_FORMAT_JSON, p, n) : jobq__error_nomem();
     if (rc == 0) {
         jobq_reader_open(g->reader, JOBQ_FORMAT_JSON, p, n);
         rc = read_all(g);

@@ -52,13 +52,13 @@ char *jobq__job_result(jobq__cli *cli, const jobq_info *info, size_t *n_out,
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 static const struct {
-    const char *key;
+    const char *key, *one;
     jobq_info_number_field field;
-} counters[] = {{"deliveries", JOBQ_INFO_DELIVERIES},
-                {"failures", JOBQ_INFO_FAILURES},
-                {"crashes", JOBQ_INFO_CRASHES},
-                {"releases", JOBQ_INFO_RELEASES},
-                {"losses", JOBQ_INFO_LOSSES}};
+} counters[] = {{"deliveries", "delivery", JOBQ_INFO_DELIVERIES},
+                {"failures", "failure", JOBQ_INFO_FAILURES},
+                {"crashes", "crash", JOBQ_INFO_CRASHES},
+                {"releases", "release", JOBQ_INFO_RELEASES},
+                {"losses", "loss", JOBQ_INFO_LOSSES}};
 enum { COUNTERS = sizeof(counters) / sizeof(counters[0]) };
 
 static void put_text(jobq__json *j, const char *key, const jobq_info *info,
@@ -268,9 +268,11 @@ static void print_counters(const jobq_info *info)
 
     printf("%-10s %lld", over ? "attempts" : "attempt",
            (long long)jobq_info_number(info, JOBQ_INFO_ATTEMPT) - over);
-    for (size_t i = 0; i < COUNTERS; i++)
-        printf("%s%lld %s", i ? ", " : " (", (long long)jobq_info_number(info, counters[i].field),
-               counters[i].key);
+    for (size_t i = 0; i < COUNTERS; i++) {
+        const long long n = jobq_info_number(info, counters[i].field);
+
+        printf("%s%lld %s", i ? ", " : " (", n, n == 1 ? counters[i].one : counters[i].key);
+    }
     puts(")");
 }
 

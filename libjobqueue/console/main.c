@@ -172,6 +172,7 @@ static const jobq__command commands[] = {
             "refused; nothing that is there is ever removed. 0 is no limit.",
         .min_args = 1,
         .max_args = 2,
+        .store = JOBQ__STORE_SAYS,
         .exits = "0",
         .run = jobq__cmd_capacity,
     },
@@ -183,6 +184,7 @@ static const jobq__command commands[] = {
                 "its own beside those of single queues.",
         .options = JOBQ__ON_QUEUES | JOBQ__ON_TTL,
         .max_args = -1,
+        .store = JOBQ__STORE_SAYS,
         .exits = "0",
         .run = jobq__cmd_pause,
     },
@@ -193,6 +195,7 @@ static const jobq__command commands[] = {
         .summary = "end the pause of queues",
         .options = JOBQ__ON_QUEUES,
         .max_args = -1,
+        .store = JOBQ__STORE_SAYS,
         .exits = "0",
         .run = jobq__cmd_resume,
     },
@@ -202,6 +205,7 @@ static const jobq__command commands[] = {
         .summary = "let all workers finish their jobs and end",
         .more = "For deployments: whoever watches over a worker (systemd, supervisor, ...) starts "
                 "it anew with the new code.",
+        .store = JOBQ__STORE_SAYS,
         .exits = "0",
         .run = jobq__cmd_restart,
     },
@@ -251,6 +255,7 @@ static const jobq__command commands[] = {
         .name = "ping",
         .arguments = "",
         .summary = "measure one round trip to the store",
+        .store = JOBQ__STORE_SAYS,
         .exits = "0",
         .run = jobq__cmd_ping,
     },
@@ -259,6 +264,7 @@ static const jobq__command commands[] = {
         .arguments = "",
         .summary = "look the store, the way to it and the workers over",
         .options = JOBQ__ON_AUDIT,
+        .store = JOBQ__STORE_SAYS,
         .exits = "0 nothing is wrong, 3 a problem was found",
         .run = jobq__cmd_doctor,
     },
@@ -357,6 +363,11 @@ static int look_for_store(jobq__cli *cli)
     cli->missing = cli->command->store != JOBQ__STORE_MAKES && is_missing(cli);
     if (!cli->missing)
         return 0;
+    if (cli->command->store == JOBQ__STORE_SAYS) {
+        jobq__cli_note(cli, "there was no store at %s: this makes it", dsn);
+        cli->missing = false;
+        return 0;
+    }
     if (cli->command->store == JOBQ__STORE_MUST_BE)
         return jobq__cli_usage(cli, "there is no store at %s", dsn);
     if (!said)

@@ -15,7 +15,7 @@ JOBQ_PRINTF(4, 0)
 static void say(const char *mark, const char *style, const char *off, const char *fmt, va_list args)
 {
     char raw[LINE_SIZE], line[LINE_SIZE];
-    int n = vsnprintf(raw, sizeof(raw), fmt, args);
+    int n = jobq__vformat(raw, sizeof(raw), fmt, args);
 
     fflush(stdout); /* the order in which things were said */
     if (n < 0)
@@ -106,14 +106,14 @@ const char *jobq__cli_format(jobq__cli *cli, const char *fmt, ...)
     int n;
 
     va_start(args, fmt);
-    n = vsnprintf(NULL, 0, fmt, args);
+    n = jobq__vformat(NULL, 0, fmt, args);
     va_end(args);
     if (n >= 0)
         text = jobq__arena_alloc(&cli->arena, (size_t)n + 1);
     if (!text)
         return "";
     va_start(args, fmt);
-    vsnprintf(text, (size_t)n + 1, fmt, args);
+    jobq__vformat(text, (size_t)n + 1, fmt, args);
     va_end(args);
     return text;
 }

@@ -65,7 +65,7 @@ void jobq__table_addf(jobq__table *t, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    jobq__vformat(text, sizeof(text), fmt, args);
     va_end(args);
     jobq__table_add(t, text);
 }

@@ -10,6 +10,7 @@
 #include "core/follow.h"
 #include "core/inspect.h"
 #include "util/error.h"
+#include "util/str.h"
 
 enum { PAGE = 500, STATES_TEXT = 64 };
 
@@ -107,7 +108,8 @@ static int audit_queue(audit *a, jobq_slice queue)
         if (rc == 0)
             take_page(a, &page);
         if (rc == 0 && a->progress && a->progress(a->payload, a->looked_at) != 0)
-            rc = jobq__error_set(JOBQ_ECALLBACK, "stopped after %" PRId64 " jobs", a->looked_at);
+            rc = jobq__error_set(JOBQ_ECALLBACK, "stopped after %" PRId64 " job%s", a->looked_at,
+                                 jobq__plural(a->looked_at));
         page.after = page.next;
         if (!page.after.p)
             break;

@@ -26,9 +26,9 @@ static int refuse(const char *what, const char *allowed, const char *p, size_t n
     char shown[96];
 
     jobq__str_one_line(shown, sizeof(shown), p ? p : "", p ? n : 0);
-    return jobq__error_set_subject(JOBQ_EINVAL, what, strlen(what),
-                                   "%s must be %s, got %zu bytes \"%s%s\"", what, allowed, n, shown,
-                                   n >= sizeof(shown) ? "..." : "");
+    return jobq__error_set_subject(
+        JOBQ_EINVAL, what, strlen(what), "%s must be %s, got %zu byte%s \"%s%s\"", what, allowed, n,
+        jobq__plural((int64_t)n), shown, n >= sizeof(shown) ? "..." : "");
 }
 
 static bool is_label(const char *p, size_t n, size_t max)

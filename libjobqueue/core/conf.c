@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/conf_table.h"
 #include "util/alloc.h"
@@ -77,9 +78,17 @@ static const jobq__option *find_row(const char *snake)
     return NULL;
 }
 
+static const jobq__option *find_any_case(const char *name)
+{
+    for (size_t i = 0; i < jobq__option_count; i++)
+        if (strcasecmp(jobq__options[i].name, name) == 0)
+            return &jobq__options[i];
+    return NULL;
+}
+
 bool jobq__conf_is_option(const char *snake)
 {
-    return find_row(snake) != NULL;
+    return find_any_case(snake) != NULL;
 }
 
 const char *jobq__conf_next_name(void *payload, size_t i)
@@ -90,19 +99,6 @@ const char *jobq__conf_next_name(void *payload, size_t i)
         if ((jobq__options[k].scopes & conf->scope) && i-- == 0)
             return jobq__options[k].name;
     return NULL;
-}
-
-static int refuse_unknown(jobq_conf *conf, const char *name, const char *snake)
-{
-    char spelled[NAME_SIZE];
-    const char *near = jobq__str_nearest(snake, jobq__conf_next_name, conf);
-
-    if (!near)
-        return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name), "unknown option \"%.64s\"",
-                                       name);
-    return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name),
-                                   "unknown option \"%.64s\", did you mean \"%s\"?", name,
-                                   jobq__conf_spell(conf, near, spelled, sizeof(spelled)));
 }
 
 static const char *scope_word(int scope)
@@ -123,6 +119,53 @@ static int refuse_scope(const jobq_conf *conf, const jobq__option *o)
     return jobq__error_set_subject(JOBQ_ECONF, spelled, strlen(spelled),
                                    "option \"%s\" belongs to %s, not to %s", spelled,
                                    scope_word(o->scopes), scope_word(conf->scope));
+}
+
+/* The names as this front end spells them; the last one is kept. */
+struct spelling {
+    jobq_conf *conf;
+    char last[NAME_SIZE];
+};
+
+static const char *next_spelled(void *payload, size_t i)
+{
+    struct spelling *s = payload;
+    const char *name = jobq__conf_next_name(s->conf, i);
+
+    return name ? jobq__conf_spell(s->conf, name, s->last, sizeof(s->last)) : NULL;
+}
+
+/* No name is near. Front ends have options of their own beside ours for workers, handlers and
+ * pushes; those of a connection are all here. */
+static int refuse_strange(jobq_conf *conf, const char *name)
+{
+    struct spelling spelling = {.conf = conf};
+    char allowed[700];
+
+    jobq__str_list(allowed, sizeof(allowed), next_spelled, &spelling);
+    return conf->scope == JOBQ_SCOPE_CONNECTION
+               ? jobq__error_set_subject(JOBQ_ECONF, name, strlen(name),
+                                         "unknown option \"%.64s\" (allowed: %s)", name, allowed)
+               : jobq__error_set_subject(JOBQ_ECONF, name, strlen(name), "unknown option \"%.64s\"",
+                                         name);
+}
+
+/* In the name's own letters as well: BUSY_TIMEOUT is made of words, not of capitals. */
+static int refuse_unknown(jobq_conf *conf, const char *name, const char *snake)
+{
+    char spelled[NAME_SIZE];
+    const jobq__option *elsewhere = find_any_case(name);
+    const char *near = jobq__str_nearest(snake, jobq__conf_next_name, conf);
+
+    if (!near)
+        near = jobq__str_nearest(name, jobq__conf_next_name, conf);
+    if (!near && elsewhere)
+        return refuse_scope(conf, elsewhere);
+    if (!near)
+        return refuse_strange(conf, name);
+    return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name),
+                                   "unknown option \"%.64s\", did you mean \"%s\"?", name,
+                                   jobq__conf_spell(conf, near, spelled, sizeof(spelled)));
 }
 
 /* The row for a name as this front end spells it; NULL with the error set. */
@@ -205,6 +248,14 @@ int jobq_conf_check(jobq_conf *conf, const char *name)
     if (check_handle(conf, name) < 0)
         return JOBQ_EINVAL;
     return look_up(conf, name) ? 0 : JOBQ_ECONF;
+}
+
+const char *jobq_conf_expects(jobq_conf *conf, const char *name, int kind, const char *text)
+{
+    const jobq__option *o = check_handle(conf, name) == 0 ? look_up(conf, name) : NULL;
+
+    jobq__error_clear();
+    return o ? jobq__option_expects(o, kind, text) : NULL;
 }
 
 int jobq_conf_set(jobq_conf *conf, const char *name, const char *value, size_t n)

@@ -4,6 +4,8 @@
  */
 #include "core/conf_table.h"
 
+#include <string.h>
+
 #include "core/queue.h"
 
 #define C JOBQ_SCOPE_CONNECTION
@@ -86,7 +88,7 @@ const jobq__option jobq__options[] = {
      NULL, NULL, "a job over its time limit is dead at once"},
     {"keep_done", JOBQ__TYPE_SECONDS, W | H, AT(keep_done_ms), RANGE_0(0, 315619200, "not at all"),
      "0", NULL, NULL, "how long a finished job can still be found"},
-    {"dead_retention", JOBQ__TYPE_SECONDS, W | H, AT(dead_retention_ms),
+    {"dead_retention", JOBQ__TYPE_SECONDS, C | W | H, AT(dead_retention_ms),
      RANGE_0(0, 315619200, "for ever"), "0", NULL, NULL,
      "how long a job that becomes dead is kept and can be put back"},
     {"maps", JOBQ__TYPE_ENUM, H, AT(maps), FORM("array or object"), "array", map_words, NULL,
@@ -193,6 +195,44 @@ const char *jobq__type_word(jobq__type type)
         "word",          "word",         "backoff", "names",     "moment",  "time",
     };
     return words[type];
+}
+
+/* "auto" of an option that is a number. */
+static bool is_its_word(const jobq__option *o, const char *text)
+{
+    return o->type == JOBQ__TYPE_INT && o->words && text && strcmp(o->words[0], text) == 0;
+}
+
+const char *jobq__option_expects(const jobq__option *o, int kind, const char *text)
+{
+    enum {
+        B = 1 << JOBQ_VALUE_BOOL,
+        N = 1 << JOBQ_VALUE_NUMBER,
+        X = 1 << JOBQ_VALUE_TEXT,
+        L = 1 << JOBQ_VALUE_LIST,
+        T = 1 << JOBQ_VALUE_TIME
+    };
+    static const struct {
+        int kinds;
+        const char *words;
+    } takes[JOBQ__TYPES] = {
+        [JOBQ__TYPE_BOOL] = {B, "true or false"},
+        [JOBQ__TYPE_INT] = {N, "a number"},
+        [JOBQ__TYPE_BYTES] = {N, "a number"},
+        [JOBQ__TYPE_MEGABYTES] = {N, "a number"},
+        [JOBQ__TYPE_SECONDS] = {N, "a number"},
+        [JOBQ__TYPE_NUMBER] = {N, "a number"},
+        [JOBQ__TYPE_TEXT] = {X, "a string"},
+        [JOBQ__TYPE_WORD] = {X, "a string"},
+        [JOBQ__TYPE_ENUM] = {X, "a string"},
+        [JOBQ__TYPE_BACKOFF] = {N | X | L, "a number, a string or a list of numbers"},
+        [JOBQ__TYPE_NAMES] = {X | L, "a string or a list of strings"},
+        [JOBQ__TYPE_MOMENT] = {N | X | T, "a number, a string or a time"},
+        [JOBQ__TYPE_TIME] = {N | X | T, "a number, a string or a time"},
+    };
+    const bool taken = takes[o->type].kinds & 1 << kind;
+
+    return taken || is_its_word(o, text) ? NULL : takes[o->type].words;
 }
 
 bool jobq_conf_describe(size_t i, const char **name_out, const char **type_out,

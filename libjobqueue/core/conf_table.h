@@ -44,6 +44,8 @@ extern const jobq__option jobq__options[];
 extern const size_t jobq__option_count;
 /* "seconds", "whole number", ... */
 const char *jobq__type_word(jobq__type type);
+/* NULL: values of that kind (JOBQ_VALUE_*) are taken; else what is, in words. */
+const char *jobq__option_expects(const jobq__option *o, int kind, const char *text);
 
 /* conf_parse.c: reads a value into the field of `s`, 0 or JOBQ_EINVAL (not yet worded when the
  * record is clear) or JOBQ_ENOMEM. The field is touched only on success. */

@@ -15,6 +15,7 @@
 #include "core/retry.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/str.h"
 
 enum { CLEAR_PAGE = 500 };
 
@@ -133,7 +134,10 @@ static int no_job(const char *id, size_t n)
 
 int jobq_queue_cancel(jobq_queue *queue, const char *id, size_t n, bool hard)
 {
-    jobq_cancelling c = {.id = jobq__slice(id, n), .hard = hard, .reason = JOBQ__REASON_CANCELLED};
+    jobq_cancelling c = {.id = jobq__slice(id, n),
+                         .hard = hard,
+                         .reason = JOBQ__REASON_CANCELLED,
+                         .keep_ms = queue->conf->s.dead_retention_ms};
     jobq__buf entry = {0};
     int rc;
 
@@ -170,7 +174,8 @@ int64_t jobq_queue_clear(jobq_queue *queue, const char *name, size_t n,
         rc = jobq__queue_note(queue, jobq__store_clear(queue->store, &c));
         done += rc == 0 ? (int64_t)c.cleared : 0;
         if (rc == 0 && progress && progress(payload, done) != 0)
-            rc = jobq__error_set(JOBQ_ECALLBACK, "stopped after %lld jobs", (long long)done);
+            rc = jobq__error_set(JOBQ_ECALLBACK, "stopped after %lld job%s", (long long)done,
+                                 jobq__plural(done));
     }
     return rc < 0 ? rc : done;
 }

@@ -7,6 +7,7 @@
 #include "core/retry.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/str.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -231,8 +232,8 @@ static int mend_pages(mending *m, jobq_listing *l, int (*progress)(void *payload
         rc = rc < 0 ? rc : mend_page(m, &batch);
         l->after = l->next;
         if (rc == 0 && progress && progress(payload, m->done) != 0)
-            rc = jobq__error_set(JOBQ_ECALLBACK, "stopped by the caller after %lld jobs",
-                                 (long long)m->done);
+            rc = jobq__error_set(JOBQ_ECALLBACK, "stopped by the caller after %lld job%s",
+                                 (long long)m->done, jobq__plural(m->done));
     } while (rc == 0 && l->after.p);
     jobq__batch_free(&batch);
     jobq__batch_free(&before);

@@ -11,6 +11,7 @@
 #include "core/inspect.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/str.h"
 
 enum {
     PINGS = 5,
@@ -43,7 +44,7 @@ static void say(doctor *d, jobq_finding_grade grade, const char *check, const ch
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    jobq__vformat(text, sizeof(text), fmt, args);
     va_end(args);
     d->problems += grade == JOBQ_FINDING_PROBLEM;
     d->found(d->payload, &finding);
@@ -245,9 +246,10 @@ static int check_names(doctor *d, const char *queue)
     if (first)
         say(d, JOBQ_FINDING_PROBLEM, "handlers",
             "start a worker that has it; after the workers' --unknown-for such jobs are dead",
-            "queue \"%s\" has %zu%s jobs that nobody alive has a handler for, the first one is "
+            "queue \"%s\" has %zu%s job%s that nobody alive has a handler for, the first one is "
             "\"%s\" version %" PRId64,
-            queue, n, n == LOOKED_AT ? " or more" : "", jobq_info_text(first, JOBQ_INFO_NAME, NULL),
+            queue, n, n == LOOKED_AT ? " or more" : "", jobq__plural((int64_t)n),
+            jobq_info_text(first, JOBQ_INFO_NAME, NULL),
             jobq_info_number(first, JOBQ_INFO_VERSION));
     jobq_list_free(list);
     return 0;
@@ -261,29 +263,30 @@ static void check_capacity(doctor *d, const char *name, const int64_t *v)
     if (v[JOBQ_STAT_CAPACITY] && held >= v[JOBQ_STAT_CAPACITY])
         say(d, JOBQ_FINDING_NOTE, "capacity",
             "start more workers, forget dead jobs, or raise it with \"jobqueue capacity\"",
-            "queue \"%s\" is full: %" PRId64 " jobs, %" PRId64 " of them dead, of %" PRId64
+            "queue \"%s\" is full: %" PRId64 " job%s, %" PRId64 " of them dead, of %" PRId64
             " that it may hold",
-            name, held, v[JOBQ_STAT_DEAD], v[JOBQ_STAT_CAPACITY]);
+            name, held, jobq__plural(held), v[JOBQ_STAT_DEAD], v[JOBQ_STAT_CAPACITY]);
 }
 
 static int check_queue(doctor *d, const char *name)
 {
-    int64_t v[JOBQ_STATS], age;
+    int64_t v[JOBQ_STATS], age, waiting;
     int rc = jobq_queue_stats(d->queue, name, strlen(name), v);
 
     if (rc < 0)
         return say_error(d, "workers", rc);
     age = v[JOBQ_STAT_OLDEST_READY_AGE_MS];
+    waiting = v[JOBQ_STAT_READY] + v[JOBQ_STAT_DELAYED];
     if (v[JOBQ_STAT_PAUSED])
         say(d, JOBQ_FINDING_NOTE, "paused", "\"jobqueue resume\" with its name or --all ends that",
-            "queue \"%s\" is paused, %" PRId64 " jobs wait in it", name,
-            v[JOBQ_STAT_READY] + v[JOBQ_STAT_DELAYED]);
+            "queue \"%s\" is paused, %" PRId64 " job%s in it", name, waiting,
+            waiting == 1 ? " waits" : "s wait");
     check_capacity(d, name, v);
     if (v[JOBQ_STAT_READY] && age > WAIT_TOO_LONG_MS && !is_served(d->workers, name))
         say(d, JOBQ_FINDING_PROBLEM, "workers", "start one that has it in its --queue list",
-            "queue \"%s\" has %" PRId64 " ready jobs, the oldest since %" PRId64
+            "queue \"%s\" has %" PRId64 " ready job%s, the oldest since %" PRId64
             " s, and no live worker",
-            name, v[JOBQ_STAT_READY], age / 1000);
+            name, v[JOBQ_STAT_READY], jobq__plural(v[JOBQ_STAT_READY]), age / 1000);
     return v[JOBQ_STAT_DELAYED] ? check_names(d, name) : 0;
 }
 

@@ -135,7 +135,8 @@ void jobq__entry_write(jobq__buf *out, const jobq__entry *entry)
 /* Heads in order: list of 6, twice int 64, str 8; behind the id str 10, nil, str 8. */
 void jobq__lost_entry_make(jobq__lost_entry *out, int64_t found_at_ms)
 {
-    static const char message[] = "the worker's lease ran out while the job was running";
+    static const char message[] =
+        "the worker's lease ran out while the job was running or about to run";
     char *at = out->head;
 
     *at++ = '\x96';

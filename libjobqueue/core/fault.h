@@ -42,7 +42,7 @@ void jobq__entry_write(jobq__buf *out, const jobq__entry *entry);
 /* The entry of an attempt whose worker's lease ran out, in two parts: between them a driver writes
  * the length of the worker's id as one byte and the id. Its time is when that was found. */
 typedef struct {
-    char head[20], tail[80];
+    char head[20], tail[96];
     size_t tail_n;
 } jobq__lost_entry;
 void jobq__lost_entry_make(jobq__lost_entry *out, int64_t found_at_ms);

@@ -10,6 +10,7 @@
 #include "core/statement.h"
 #include "util/error.h"
 #include "util/sha256.h"
+#include "util/str.h"
 
 enum { MAX_RESULT = 1048576 };
 
@@ -85,8 +86,8 @@ int jobq_job_set_result(jobq_job *job, int format, const void *body, size_t n)
         return 0;
     if (n > (size_t)most)
         return jobq__error_set_subject(JOBQ_ELIMIT, "result", 6,
-                                       "the result has %zu bytes, max_payload allows %lld", n,
-                                       (long long)most);
+                                       "the result has %zu byte%s, max_payload allows %lld", n,
+                                       jobq__plural((int64_t)n), (long long)most);
     if ((rc = jobq_payload_check(format, body, n)) < 0)
         return rc;
     job->result_format = format;
@@ -209,21 +210,33 @@ static const jobq_statement *make_done(jobq_job *job, const jobq__reach *r, int 
     return given;
 }
 
-int jobq_job_done_statement(jobq_job *job, int placeholders, const jobq_statement **statement_out)
+static int ask_done(jobq_job *job, int placeholders, const jobq_statement **statement_out)
 {
     const jobq_statement *given;
     jobq__reach r = {0};
     int rc;
 
-    jobq__error_clear();
-    if (!statement_out)
-        return jobq__error_set(JOBQ_EINVAL, "there is no place for the statement");
     if ((rc = jobq__placeholders_check(placeholders)) < 0 || (rc = reach(job, &r, true)) < 0)
         return rc;
     given = make_done(job, &r, placeholders);
     rc = unreach(job, &r, true, given ? 0 : jobq__error_code());
     if (rc == 0)
         *statement_out = given;
+    return rc;
+}
+
+/* The result is the statement's alone: should that be rolled back, what the handler returns counts
+ * and nothing else. */
+int jobq_job_done_statement(jobq_job *job, int placeholders, const jobq_statement **statement_out)
+{
+    int rc;
+
+    jobq__error_clear();
+    if (!statement_out)
+        return jobq__error_set(JOBQ_EINVAL, "there is no place for the statement");
+    rc = ask_done(job, placeholders, statement_out);
+    if (job)
+        job->has_result = job->has_refusal = false;
     return rc;
 }
 

@@ -233,8 +233,8 @@ static int check_body(int format, const void *p, size_t n, int64_t max)
 {
     if (n > (size_t)max)
         return jobq__error_set_subject(JOBQ_EPAYLOAD, "payload", 7,
-                                       "the payload has %zu bytes, max_payload allows %lld", n,
-                                       (long long)max);
+                                       "the payload has %zu byte%s, max_payload allows %lld", n,
+                                       jobq__plural((int64_t)n), (long long)max);
     return jobq_payload_check(format, p, n);
 }
 

@@ -9,6 +9,7 @@
 #include "core/message.h"
 #include "core/statement.h"
 #include "util/alloc.h"
+#include "util/str.h"
 
 /* Writes down what became of a message; the thread's record holds the error when rc < 0. */
 static int conclude(jobq_queue *queue, jobq_message *m, int rc)
@@ -54,8 +55,8 @@ static int word_refusal(jobq_queue *queue, const jobq_message *m, const jobq_pus
                                        m->id);
     case JOBQ_ELIMIT:
         return jobq__error_set(JOBQ_ELIMIT,
-                               "job \"%s\" is too large for the store: its body has %zu bytes",
-                               m->id, item->body.n);
+                               "job \"%s\" is too large for the store: its body has %zu byte%s",
+                               m->id, item->body.n, jobq__plural((int64_t)item->body.n));
     default:
         return jobq__error_set(item->result, "job \"%s\" was refused by the store", m->id);
     }
@@ -188,11 +189,28 @@ static int send(jobq_queue *queue, size_t count)
     return rc;
 }
 
+/* The store found something wrong with one of several (a guard's SQL), and stored none of that
+ * call's: each is asked for by itself, so that the others are stored and the words are about the
+ * right one (rule B3). */
+static bool is_about_one(int rc, size_t n)
+{
+    return rc == JOBQ_EINVAL && n > 1;
+}
+
+static int push_again(jobq_queue *queue, jobq_message *m, jobq_push *item, jobq__full *full)
+{
+    int rc;
+
+    jobq__error_clear();
+    rc = jobq__queue_note(queue, jobq__store_push(queue->store, item, 1));
+    return rc < 0 ? conclude_failure(m, rc) : conclude_item(queue, m, item, full);
+}
+
 /* What a failed call has stored before it failed is stored all the same. */
 static int64_t conclude_all(jobq_queue *queue, jobq_message *const *m, size_t n, int rc)
 {
     struct jobq_error failure;
-    const jobq_push *item = queue->items;
+    jobq_push *item = queue->items;
     jobq__full full = {0};
     int64_t stored = 0;
 
@@ -200,7 +218,9 @@ static int64_t conclude_all(jobq_queue *queue, jobq_message *const *m, size_t n,
     for (size_t i = 0; i < n; i++) {
         if (m[i]->result < 0)
             continue;
-        if (rc < 0 && item->result == rc) {
+        if (is_about_one(rc, n) && item->result == rc) {
+            stored += push_again(queue, m[i], item, &full) == 0;
+        } else if (rc < 0 && item->result == rc) {
             jobq__error_restore(&failure);
             conclude_failure(m[i], rc);
         } else {
@@ -231,7 +251,7 @@ int jobq_queue_push_many(jobq_queue *queue, jobq_message *const *m, size_t n)
     if (count)
         rc = jobq__queue_note(queue, send(queue, count));
     stored = conclude_all(queue, m, n, rc);
-    if (rc < 0)
+    if (rc < 0 && !is_about_one(rc, n))
         return rc;
     jobq__error_clear();
     return (int)stored;

@@ -44,6 +44,27 @@ int jobq_queue_new(const char *dsn, const jobq_conf *conf, jobq_queue **queue_ou
     return 0;
 }
 
+int jobq_queue_twin(const jobq_queue *queue, jobq_queue **twin_out)
+{
+    jobq_queue *twin;
+    int rc;
+
+    jobq__error_clear();
+    if (!queue || !twin_out)
+        return jobq__error_set(JOBQ_EINVAL, "a twin needs a queue and a place for itself");
+    twin = jobq__zalloc(sizeof(*twin));
+    if (twin)
+        twin->conf = jobq__conf_copy(queue->conf);
+    rc = twin && twin->conf ? jobq__store_twin(queue->store, twin->conf, &twin->store)
+                            : jobq__error_nomem();
+    if (rc < 0) {
+        jobq_queue_free(twin);
+        return rc;
+    }
+    *twin_out = twin;
+    return 0;
+}
+
 void jobq_queue_free(jobq_queue *queue)
 {
     if (!queue)

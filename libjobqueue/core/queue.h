@@ -11,7 +11,8 @@
 #include "core/minutes.h"
 #include "driver/driver.h"
 
-/* Local counters (rule N2), same order as the names in queue.c. */
+/* Local counters (rule N2). The last one is none: how long the job that was received last had been
+ * in the store by then. */
 #define JOBQ__COUNTER_LIST(X)           \
     X(PUSHED, "pushed")                 \
     X(PUSH_REJECTED, "push_rejected")   \
@@ -28,7 +29,8 @@
     X(CLEANUP_FAILED, "cleanup_failed") \
     X(DRAIN_EXPIRED, "drain_expired")   \
     X(RESULTS_LOST, "results_lost")     \
-    X(DEAD, "dead")
+    X(DEAD, "dead")                     \
+    X(LAST_AGE, "last_job_age_ms")
 #define JOBQ__COUNTER_ENUM(name, word) JOBQ__COUNT_##name,
 enum { JOBQ__COUNTER_LIST(JOBQ__COUNTER_ENUM) JOBQ__COUNTERS };
 extern const char *const jobq__counter_words[JOBQ__COUNTERS];

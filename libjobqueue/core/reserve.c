@@ -155,6 +155,7 @@ static int take_next(taking *t)
         jobq__tally_pushed(&queue->tally, queue->batch.first->queue,
                            queue->batch.first->enqueued_at_ms, x.now_ms);
     rc = jobq__job_fill(&t->l->job, queue->batch.first, NULL, NULL, x.now_ms);
+    t->l->job.policy.dead_retention_ms = queue->conf->s.dead_retention_ms;
     if (rc < 0)
         doubt_spare(queue);
     return rc < 0 ? rc : 1;
@@ -427,13 +428,14 @@ int jobq_queue_reserve(jobq_queue *queue, const char *const *queues, size_t coun
     if (rc == 0)
         rc = t.l ? reserve(&t) : JOBQ_ENOMEM;
     jobq__free((void *)t.queues);
-    if (rc <= 0) {
+    if (rc <= 0 || !t.l) {
         jobq_job_free(t.l ? &t.l->job : NULL);
         if (rc == 0)
             jobq__error_clear();
         return rc;
     }
     queue->counters[JOBQ__COUNT_RECEIVED]++;
+    queue->counters[JOBQ__COUNT_LAST_AGE] = t.l->job.taken_at_ms - t.l->job.enqueued_at_ms;
     jobq__error_clear();
     *job_out = &t.l->job;
     return 1;

@@ -75,8 +75,8 @@ void jobq__retry_turn_away(const jobq__policy *policy, const jobq_counters *coun
 /* Does it give its unique key up before this start (rule B6)? Told by what is known of earlier
  * starts: one that was ended by a stop is not among it, and frees a key that is free. */
 bool jobq__retry_frees_key(const jobq__policy *policy, const jobq_counters *counters);
-/* Is this its last try, or was it lost before: then only an idle child may get it (mechanisms:
- * blame). */
+/* Is this its last try, or was it lost before: then the store has to know before it starts
+ * (mechanisms: blame). */
 bool jobq__retry_is_delicate(const jobq__policy *policy, const jobq_counters *counters);
 
 /* Did its handler start? The other endings are known before. */

@@ -8,3 +8,8 @@ const char *jobq_version(void)
 {
     return JOBQ_VERSION;
 }
+
+int jobq_version_number(void)
+{
+    return JOBQ_VERSION_NUMBER;
+}

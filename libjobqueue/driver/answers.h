@@ -8,8 +8,8 @@
 
 #include "driver/driver.h"
 
-/* Adds a stray at *link and moves it on. id: in the arena already, or absent: a place without a job,
- * which then is called by its `seq`, "#17". JOBQ_ENOMEM. */
+/* Adds a stray at *link and moves it on. id: in the arena already, or absent: a place without a
+ * job, which then is called by its `seq`, "#17". JOBQ_ENOMEM. */
 int jobq__stray_add(jobq_audit *a, jobq_stray ***link, jobq_slice id, int64_t seq, unsigned states,
                     bool ownerless);
 

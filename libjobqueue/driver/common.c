@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "util/error.h"
+#include "util/str.h"
 
 enum { GAP_FIRST_MS = 10 };
 
@@ -88,7 +89,7 @@ int jobq__remark(jobq_examination *e, int grade, const char *check, const char *
     if (!remark)
         return jobq__error_nomem();
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    jobq__vformat(text, sizeof(text), fmt, args);
     va_end(args);
     remark->grade = grade;
     remark->check = check;

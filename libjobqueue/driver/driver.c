@@ -14,6 +14,7 @@
 #include "util/alloc.h"
 #include "util/error.h"
 #include "util/once.h"
+#include "util/str.h"
 
 enum {
     ID_MAX = 128,
@@ -119,8 +120,8 @@ static int check_text(const char *what, jobq_slice s, size_t min, size_t max)
     if ((s.p || min == 0) && s.n >= min && s.n <= max)
         return 0;
     return jobq__error_set_subject(JOBQ_EINVAL, what, strlen(what),
-                                   "the %s has %zu bytes (allowed: %zu to %zu)", what, s.n, min,
-                                   max);
+                                   "the %s has %zu byte%s (allowed: %zu to %zu)", what, s.n,
+                                   jobq__plural((int64_t)s.n), min, max);
 }
 
 /* What a store cannot keep is refused, not dropped. */
@@ -157,9 +158,9 @@ static int check_push(const jobq_driver *driver, const jobq_push *item)
         return jobq__error_set(JOBQ_EINVAL, "version %d is out of range (allowed: 1 and above)",
                                (int)item->version);
     if (item->body.n > driver->max_body || item->header.n > driver->max_body)
-        return jobq__error_set(JOBQ_ELIMIT,
-                               "the body has %zu bytes, the %s driver takes at most %zu",
-                               item->body.n, driver->name, driver->max_body);
+        return jobq__error_set(
+            JOBQ_ELIMIT, "the body has %zu byte%s, the %s driver takes at most %zu", item->body.n,
+            jobq__plural((int64_t)item->body.n), driver->name, driver->max_body);
     return 0;
 }
 

@@ -29,6 +29,9 @@ typedef struct jobq__store jobq__store;
  * `conf` (scope connection) is where the query string's options are put: given ones win over the
  * query's. */
 int jobq__store_new(const char *dsn, jobq_conf *conf, jobq__store **store_out);
+/* The same place, whatever the environment and the current folder are by now; conf: a copy of that
+ * one's. */
+int jobq__store_twin(const jobq__store *store, jobq_conf *conf, jobq__store **twin_out);
 void jobq__store_free(jobq__store *store);
 void jobq__store_disconnect(jobq__store *store);
 bool jobq__store_is_open(const jobq__store *store); /* by this process */

@@ -26,7 +26,7 @@ static int refuse(const char *scheme, const char *what)
 
 static size_t scheme_length(const char *dsn)
 {
-    size_t n = strspn(dsn, "abcdefghijklmnopqrstuvwxyz0123456789+-.");
+    size_t n = strspn(dsn, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
 
     return n > 0 && n <= SCHEME_MAX && dsn[n] == ':' ? n : 0;
 }
@@ -227,6 +227,17 @@ static int read_query(const char *query, const char *scheme, jobq__arena *arena,
     return 0;
 }
 
+/* Its case says nothing (RFC 3986, 3.1): drivers see small letters. */
+static const char *copy_scheme(const char *dsn, size_t n, jobq__arena *arena)
+{
+    char *scheme = jobq__arena_copy(arena, dsn, n);
+
+    for (size_t i = 0; scheme && i < n; i++)
+        if (scheme[i] >= 'A' && scheme[i] <= 'Z')
+            scheme[i] = (char)(scheme[i] - 'A' + 'a');
+    return scheme;
+}
+
 int jobq__dsn_parse(const char *dsn, jobq__arena *arena, jobq_driver_config *config,
                     int (*option)(void *payload, const char *name, const char *value, size_t n),
                     void *payload)
@@ -242,7 +253,7 @@ int jobq__dsn_parse(const char *dsn, jobq__arena *arena, jobq_driver_config *con
                                       "sqlite:///PATH, memory:, SCHEME://HOST/...)");
     memset(&made, 0, sizeof(made));
     split(dsn, scheme_n, &parts);
-    made.scheme = jobq__arena_copy(arena, dsn, scheme_n);
+    made.scheme = copy_scheme(dsn, scheme_n, arena);
     if (!made.scheme)
         return jobq__error_nomem();
     if (!split_port(&parts, &made.port))

@@ -54,15 +54,30 @@ static const jobq_driver *const drivers[] = {
 };
 enum { DRIVERS = sizeof(drivers) / sizeof(drivers[0]) };
 
+/* Why a driver is absent, before what it needs. Other builds than configure's do not say which. */
+enum { NOT_SAID, NOT_FOUND, SWITCHED_OFF };
+static const char *const reasons[] = {
+    [NOT_SAID] = "it was switched off, or the build found no ",
+    [NOT_FOUND] = "configure found no ",
+    [SWITCHED_OFF] = "it was switched off when configured (--without-...); it needs ",
+};
+
+#ifdef JOBQ_LEFT_OUT /* a bit for each that --without-NAME has switched off */
+#define WHY(bit) (JOBQ_LEFT_OUT & (bit) ? SWITCHED_OFF : NOT_FOUND)
+#else
+#define WHY(bit) NOT_SAID
+#endif
+
 /* Every driver there can be: what it needs when the library is configured. */
 static const struct {
     const char *name, *schemes, *needs;
+    int why;
 } known[] = {
-    {"sqlite", "sqlite", "SQLite (Debian: libsqlite3-dev)"},
+    {"sqlite", "sqlite", "SQLite (Debian: libsqlite3-dev)", WHY(1)},
     {"redis", "redis rediss redis+unix redis-sentinel redis-cluster rediss-cluster",
-     "hiredis and OpenSSL (Debian: libhiredis-dev libssl-dev)"},
-    {"postgresql", "postgresql postgres", "libpq (Debian: libpq-dev)"},
-    {"mysql", "mysql mariadb", "libmariadb (Debian: libmariadb-dev)"},
+     "hiredis and OpenSSL (Debian: libhiredis-dev libssl-dev)", WHY(2)},
+    {"postgresql", "postgresql postgres", "libpq (Debian: libpq-dev)", WHY(4)},
+    {"mysql", "mysql mariadb", "libmariadb (Debian: libmariadb-dev)", WHY(8)},
 };
 enum { KNOWN = sizeof(known) / sizeof(known[0]) };
 
@@ -114,10 +129,10 @@ static int refuse_scheme(const char *scheme, size_t n)
     list_built(built, sizeof(built));
     for (size_t i = 0; i < KNOWN; i++)
         if (jobq__word_listed(known[i].schemes, scheme, n))
-            return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
-                                          "the %s driver is not part of this build: configure "
-                                          "found no %s (built in: %s)",
-                                          known[i].name, known[i].needs, built);
+            return jobq__error_set_driver(
+                JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
+                "the %s driver is not part of this build: %s%s (built in: %s)", known[i].name,
+                reasons[known[i].why], known[i].needs, built);
     snprintf(word, sizeof(word), "%.*s", (int)(n < 60 ? n : 60), scheme);
     near = find_near(word);
     if (near)

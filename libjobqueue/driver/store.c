@@ -104,13 +104,55 @@ static const char *next_option(void *payload, size_t i)
     return own ? *own : NULL;
 }
 
+/* The options that only some stores have: where they stand in the settings and in the config. */
+static const struct {
+    const char *name;
+    size_t setting, config;
+} store_texts[] = {
+    {"synchronous", offsetof(jobq__settings, synchronous),
+     offsetof(jobq_driver_config, synchronous)},
+    {"prefix", offsetof(jobq__settings, prefix), offsetof(jobq_driver_config, prefix)},
+    {"schema", offsetof(jobq__settings, schema), offsetof(jobq_driver_config, schema)},
+    {"ca", offsetof(jobq__settings, ca), offsetof(jobq_driver_config, ca)},
+    {"cert", offsetof(jobq__settings, cert), offsetof(jobq_driver_config, cert)},
+    {"key", offsetof(jobq__settings, key), offsetof(jobq_driver_config, key)},
+    /* not texts: only refused here */
+    {"verify", offsetof(jobq__settings, verify), 0},
+    {"listen", offsetof(jobq__settings, listen), 0},
+    {"connect_timeout", offsetof(jobq__settings, connect_timeout_ms), 0},
+};
+
+static bool concerns(const jobq_driver *driver, const char *name)
+{
+    for (size_t i = 0; i < sizeof(store_texts) / sizeof(store_texts[0]); i++)
+        if (strcmp(store_texts[i].name, name) == 0)
+            return jobq__word_listed(driver->options, name, strlen(name));
+    return true;
+}
+
+/* Those of them that this store takes. */
+static const char *next_allowed(void *payload, size_t i)
+{
+    const struct query *query = payload;
+    const char *name;
+
+    for (size_t k = 0; (name = next_option(payload, k)) != NULL; k++)
+        if (concerns(query->store->driver, name) && i-- == 0)
+            return name;
+    return NULL;
+}
+
 /* The driver's own words are compared, too. */
 static int refuse_name(struct query *query, const char *name)
 {
     const char *near = jobq__str_nearest(name, next_option, query);
+    char allowed[700];
 
-    if (!near)
-        return jobq__error_code();
+    if (!near) {
+        jobq__str_list(allowed, sizeof(allowed), next_allowed, query);
+        return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name),
+                                       "unknown option \"%.64s\" (allowed: %s)", name, allowed);
+    }
     return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name),
                                    "unknown option \"%.64s\", did you mean \"%s\"?", name, near);
 }
@@ -147,24 +189,6 @@ static int read_dsn(jobq__store *store, const char *dsn, jobq_conf *conf, jobq_c
     jobq_conf_reset(conf);
     return jobq_conf_merge(conf, made);
 }
-
-/* The options that only some stores have: where they stand in the settings and in the config. */
-static const struct {
-    const char *name;
-    size_t setting, config;
-} store_texts[] = {
-    {"synchronous", offsetof(jobq__settings, synchronous),
-     offsetof(jobq_driver_config, synchronous)},
-    {"prefix", offsetof(jobq__settings, prefix), offsetof(jobq_driver_config, prefix)},
-    {"schema", offsetof(jobq__settings, schema), offsetof(jobq_driver_config, schema)},
-    {"ca", offsetof(jobq__settings, ca), offsetof(jobq_driver_config, ca)},
-    {"cert", offsetof(jobq__settings, cert), offsetof(jobq_driver_config, cert)},
-    {"key", offsetof(jobq__settings, key), offsetof(jobq_driver_config, key)},
-    /* not texts: only refused here */
-    {"verify", offsetof(jobq__settings, verify), 0},
-    {"listen", offsetof(jobq__settings, listen), 0},
-    {"connect_timeout", offsetof(jobq__settings, connect_timeout_ms), 0},
-};
 
 static int refuse_option(const jobq_driver *driver, const char *name)
 {
@@ -209,7 +233,7 @@ static int read_conf(jobq__store *store, const jobq_conf *conf)
 
 static int refuse_file(const jobq_driver *driver, const char *what)
 {
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, driver->name, 0,
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
                                   "%s: %s: write %s:FILE or %s:///ABSOLUTE/FILE", driver->name,
                                   what, driver->name, driver->name);
 }
@@ -270,7 +294,10 @@ static int set_up(jobq__store *store, const char *dsn, jobq_conf *conf, jobq_con
 
     if (rc < 0)
         return rc;
+    store->given = keep(store, given);
     store->shown = jobq__dsn_mask(given, &store->arena);
+    if (!store->given)
+        return jobq__error_nomem();
     /* The scheme is judged before the options, so that an absent driver is named first. */
     rc = jobq__dsn_parse(given, &store->arena, &store->config, NULL, NULL);
     if (rc < 0)
@@ -301,6 +328,34 @@ int jobq__store_new(const char *dsn, jobq_conf *conf, jobq__store **store_out)
         return rc;
     }
     *store_out = store;
+    return 0;
+}
+
+static int keep_place(jobq__store *twin, const jobq__store *store)
+{
+    twin->connection = keep(twin, store->connection);
+    if (store->file) {
+        twin->file = keep(twin, store->file);
+        twin->config.path = jobq__slice(twin->file, strlen(store->file));
+    }
+    return twin->connection && (twin->file || !store->file) ? 0 : jobq__error_nomem();
+}
+
+int jobq__store_twin(const jobq__store *store, jobq_conf *conf, jobq__store **twin_out)
+{
+    jobq__store *twin = NULL;
+    int rc;
+
+    if (!(store->driver->features & JOBQ_FEATURE_SHARED))
+        return jobq__error_set(JOBQ_EUNSUPPORTED, "the %s store is its handle's alone",
+                               store->driver->name);
+    rc = jobq__store_new(store->given, conf, &twin);
+    rc = rc ? rc : keep_place(twin, store);
+    if (rc < 0) {
+        jobq__store_free(twin);
+        return rc;
+    }
+    *twin_out = twin;
     return 0;
 }
 

@@ -13,7 +13,8 @@ struct jobq__store {
     jobq_driver_config config;
     jobq__arena arena;      /* the config's texts */
     const char *connection; /* its name */
-    const char *shown;      /* DSN without password */
+    const char *given;      /* DSN with all there is */
+    const char *shown;      /* the same without password */
     const char *file;       /* full path, NULL: no file */
     void *handle;           /* the driver's, NULL: not open */
     int64_t stamp;          /* process that opened it */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/str.h"
 
 /* An arena begins small: a producer has one in each of its many messages. */
 enum { ARENA_FIRST = 512, ARENA_CHUNK = 16 * 1024 };
@@ -58,12 +59,12 @@ void jobq__buf_addf(jobq__buf *b, const char *fmt, ...)
     int n;
 
     va_start(ap, fmt);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    n = jobq__vformat(NULL, 0, fmt, ap);
     va_end(ap);
     if (n < 0 || !jobq__buf_reserve(b, (size_t)n + 1))
         return;
     va_start(ap, fmt);
-    vsnprintf(b->p + b->n, (size_t)n + 1, fmt, ap);
+    jobq__vformat(b->p + b->n, (size_t)n + 1, fmt, ap);
     va_end(ap);
     b->n += (size_t)n;
 }

@@ -73,7 +73,7 @@ static void word_it(const char *fmt, va_list ap)
 {
     char text[sizeof(record.message)];
 
-    vsnprintf(text, sizeof(text), fmt, ap);
+    jobq__vformat(text, sizeof(text), fmt, ap);
     jobq__str_one_line(record.message, sizeof(record.message), text, strlen(text));
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static bool tail(unsigned char c)
 {
@@ -183,14 +184,32 @@ bool jobq__str_double(const char *p, size_t n, double *out)
     return true;
 }
 
-void jobq__str_put_double(char out[40], int digits, double value)
+int jobq__vformat(char *out, size_t size, const char *fmt, va_list args)
 {
     locale_t own;
+    int n;
 
     pthread_once(&c_locale_made, make_c_locale);
     own = uselocale(c_locale); /* this thread's only */
-    snprintf(out, 40, "%.*g", digits, value);
+    n = vsnprintf(out, size, fmt, args);
     uselocale(own);
+    return n;
+}
+
+int jobq__format(char *out, size_t size, const char *fmt, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, fmt);
+    n = jobq__vformat(out, size, fmt, args);
+    va_end(args);
+    return n;
+}
+
+void jobq__str_put_double(char out[40], int digits, double value)
+{
+    jobq__format(out, 40, "%.*g", digits, value);
 }
 
 double jobq__str_to_double(const char *text)
@@ -199,7 +218,17 @@ double jobq__str_to_double(const char *text)
     return strtod_l(text, NULL, c_locale);
 }
 
-/* Letters to change, add, drop or swap with their neighbour. */
+const char *jobq__plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static bool same_letter(char a, char b)
+{
+    return strncasecmp(&a, &b, 1) == 0;
+}
+
+/* Letters to change, add, drop or swap with their neighbour; their case says nothing. */
 static size_t distance(const char *a, const char *b)
 {
     enum { MAX = 40 };
@@ -214,11 +243,12 @@ static size_t distance(const char *a, const char *b)
 
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            size_t best = above[j - 1] + !same_letter(a[i - 1], b[j - 1]);
 
             best = above[j] + 1 < best ? above[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+            if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
+                same_letter(a[i - 2], b[j - 1]))
                 best = second[j - 2] + 1 < best ? second[j - 2] + 1 : best;
             row[j] = best;
         }
@@ -241,6 +271,23 @@ const char *jobq__str_nearest(const char *word, const char *(*next)(void *payloa
         }
     }
     return best;
+}
+
+void jobq__str_list(char *out, size_t size, const char *(*next)(void *payload, size_t i),
+                    void *payload)
+{
+    const char *word;
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; (word = next(payload, i)) != NULL; i++) {
+        const size_t n = strlen(word) + (used ? 2 : 0);
+
+        if (used + n >= size)
+            return;
+        snprintf(out + used, size - used, "%s%s", used ? ", " : "", word);
+        used += n;
+    }
 }
 
 bool jobq__word_listed(const char *list, const char *word, size_t n)

@@ -7,6 +7,8 @@
 
 #include <jobqueue/common.h>
 
+#include <stdarg.h>
+
 bool jobq__utf8_valid(const char *p, size_t n);
 /* Length of the well-formed UTF-8 sequence at p, 0 when there is none. */
 size_t jobq__utf8_step(const char *p, size_t n);
@@ -29,10 +31,19 @@ bool jobq__str_double(const char *p, size_t n, double *out);
  * "%.*g" with so many digits (17: reads back equal), and as strtod. */
 void jobq__str_put_double(char out[40], int digits, double value);
 double jobq__str_to_double(const char *text);
+/* snprintf and vsnprintf with that point: texts with numbers in them are made by these alone. */
+int jobq__format(char *out, size_t size, const char *fmt, ...) JOBQ_PRINTF(3, 4);
+int jobq__vformat(char *out, size_t size, const char *fmt, va_list args) JOBQ_PRINTF(3, 0);
 
-/* The candidate nearest to `word`, NULL when none is near. `next` gives the i-th candidate, NULL
- * past the end. */
+/* The end of a counted noun: "" behind 1, else "s". */
+const char *jobq__plural(int64_t n);
+
+/* The candidate nearest to `word`, whatever the case of its letters; NULL when none is near. `next`
+ * gives the i-th candidate, NULL past the end. */
 const char *jobq__str_nearest(const char *word, const char *(*next)(void *payload, size_t i),
                               void *payload);
+/* All of them, "a, b, c"; what does not fit is left out. */
+void jobq__str_list(char *out, size_t size, const char *(*next)(void *payload, size_t i),
+                    void *payload);
 
 #endif

@@ -27,12 +27,15 @@ enum {
 static void serve_what_is_not_paused(jobq__desk *desk)
 {
     jobq__control *control = &desk->control;
+    const bool served = !desk->s.all_paused;
 
     control->serve_count = 0;
     for (size_t i = 0; i < desk->worker->queue_count; i++)
         if (!control->paused[i])
             control->serve[control->serve_count++] = desk->queues[i];
     desk->s.all_paused = control->serve_count == 0 && desk->worker->queue_count > 0;
+    if (desk->s.all_paused && served)
+        desk->s.maintain_at_ms = desk->now_ms; /* no exchange is going to say what is due */
 }
 
 int jobq__control_new(jobq__desk *desk)

@@ -99,9 +99,18 @@ typedef struct {
     bool clearing;        /* kept free for a delicate job ... */
     bool clear_for_plain; /* ... or one that runs alone */
     size_t planned, planned_width; /* delicate ones that go to it now; so many may run in it */
+    bool planned_alone;            /* ... and one of them is to have nothing announced behind it */
     bool full;                     /* its ring or area had no room this round */
     bool news;                     /* something was put into its ring this round */
 } jobq__seat;
+
+/* Delicate jobs (delicate.c): the part that they are of those that come, how many begin in a while,
+ * and what that is measured with. */
+typedef struct {
+    double part;
+    size_t pace, given;
+    int64_t since_ms, given_ms; /* given_ms: the last one */
+} jobq__delicate;
 
 /* What people ask of the worker (control.c). */
 typedef struct {
@@ -168,12 +177,14 @@ typedef struct jobq__desk {
     int64_t now_ms;                  /* monotonic, read once per round */
     int64_t store_ms, store_mono_ms; /* store clock at a monotonic moment */
     double average_us;               /* of a handler; < 0 = unknown */
+    jobq__delicate delicate;
     /* state */
     jobq__situation s;
     int64_t last_renew_ms, last_failure_ms, maintain_not_before_ms;
     int differs;  /* renewals in a row whose count was not ours */
     bool renewed; /* the record exists */
     bool list_changed;
+    bool acquit; /* somebody stands in the list who has not begun: to be written at once */
     int64_t away_since_ms; /* the row's first failure */
     bool renewals_only;    /* in this row of failures: a renewal that succeeds ends it */
     bool ask_held;         /* an outcome is unknown: compare with what the store holds */
@@ -324,6 +335,9 @@ bool jobq__room_for(const jobq__desk *desk, const jobq__seat *seat, const jobq__
 
 /* give.c */
 void jobq__give(jobq__desk *desk);
+bool jobq__give_one(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket); /* false: no room */
+/* Nothing happens when the child has begun it. */
+void jobq__give_take_back_one(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket);
 void jobq__give_take_back(jobq__desk *desk); /* unstarted ones of all children become held */
 /* held ones go back to the store */
 void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms);
@@ -331,6 +345,18 @@ void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms);
 void jobq__give_back_paused(jobq__desk *desk);
 void jobq__give_revoke_all(jobq__desk *desk, jobq__seat *seat);
 void jobq__give_clear_strays(jobq__desk *desk, jobq__seat *seat);
+
+/* delicate.c: jobs of which the store has to know before they start */
+void jobq__delicate_give(jobq__desk *desk);
+void jobq__delicate_relieve(jobq__desk *desk); /* takes back what stands behind a long one */
+void jobq__delicate_keep_clear(jobq__desk *desk);
+void jobq__delicate_situation(jobq__desk *desk);
+void jobq__delicate_arrived(jobq__desk *desk, size_t delicate, size_t all); /* by one reserve */
+/* That room, or less: no more of them than begin soon. */
+int64_t jobq__delicate_room(const jobq__desk *desk, int64_t room);
+/* So many times as long as others they may be held. */
+int64_t jobq__delicate_patience(const jobq__desk *desk);
+int64_t jobq__delicate_want_taken_back(const jobq__desk *desk);
 
 /* message.c */
 void jobq__message_fill(jobq__job_message *message, const jobq__ticket *ticket);

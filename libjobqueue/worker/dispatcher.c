@@ -227,7 +227,8 @@ static void look(dispatcher *d)
     }
     set_linger(d);
     jobq__desk_situation(desk);
-    if (desk->list_changed && desk->now_ms - desk->last_renew_ms >= 1000)
+    jobq__delicate_situation(desk);
+    if (desk->acquit || (desk->list_changed && desk->now_ms - desk->last_renew_ms >= 1000))
         desk->s.renew_at_ms = desk->now_ms;
 }
 
@@ -246,11 +247,8 @@ static void publish(const jobq__desk *desk)
 static void call_store(dispatcher *d, const jobq__step *step)
 {
     jobq__desk *desk = d->desk;
-    int64_t delicate = 0;
 
-    for (const jobq__ticket *ticket = desk->held.first; ticket; ticket = ticket->next)
-        delicate += ticket->handout->delicate != 0;
-    jobq__desk_call(desk, step, desk->s.idle_children - delicate);
+    jobq__desk_call(desk, step, jobq__delicate_want_taken_back(desk));
     jobq__results_release(desk); /* also what `held` has answered for */
     if (step->exchange)
         d->unsettled_since_ms = 0;

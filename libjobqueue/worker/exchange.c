@@ -103,13 +103,13 @@ static void set_due(jobq__desk *desk, int64_t next_due_ms)
     desk->s.maintain_at_ms = at > latest ? latest : at < 1 ? 1 : at;
 }
 
-/* Asked for hidden queues a store may know of nothing else: what was known stands. */
-static void hear_due(jobq__desk *desk, int64_t next_due_ms)
+/* Asked for hidden queues, or for none, a store may know of nothing else: what was known stands. */
+static void hear_due(jobq__desk *desk, const jobq_exchange *x)
 {
     const int64_t before_ms = desk->s.maintain_at_ms;
 
-    set_due(desk, next_due_ms);
-    if (desk->s.hooked && before_ms && before_ms < desk->s.maintain_at_ms)
+    set_due(desk, x->next_due_ms);
+    if ((desk->s.hooked || x->queue_count == 0) && before_ms && before_ms < desk->s.maintain_at_ms)
         desk->s.maintain_at_ms = before_ms;
 }
 
@@ -156,14 +156,19 @@ static bool answer_all(jobq__desk *desk, size_t n)
 
 static size_t accept_all(jobq__desk *desk, jobq__parcel *parcel)
 {
-    size_t n = 0;
+    size_t n = 0, delicate = 0;
 
     parcel->jobs++; /* ours, so that it outlives tickets that end at once */
-    for (const jobq_record *record = parcel->batch.first; record; record = record->next, n++)
-        if (!jobq__handout_accept(desk, record, parcel))
-            desk->ask_held = true;
+    for (const jobq_record *record = parcel->batch.first; record; record = record->next, n++) {
+        const jobq__ticket *ticket = jobq__handout_accept(desk, record, parcel);
+
+        desk->ask_held |= !ticket;
+        delicate += ticket && ticket->handout->delicate;
+    }
     if (--parcel->jobs == 0)
         jobq__desk_return_parcel(desk, parcel);
+    if (!desk->s.hooked)
+        jobq__delicate_arrived(desk, delicate, n);
     return n;
 }
 
@@ -240,7 +245,7 @@ int jobq__desk_exchange(jobq__desk *desk, int64_t want, int64_t want_taken_back)
     }
     if (back) /* also when nothing was asked for: what went back is ready again */
         desk->s.store_empty = false;
-    hear_due(desk, x.next_due_ms);
+    hear_due(desk, &x);
     return 0;
 }
 
@@ -273,14 +278,25 @@ static void lose_all(jobq__desk *desk)
             jobq__desk_lose(desk, &desk->tickets[i]);
 }
 
+/* It ran, and the store has not heard the end: if we vanish now it must not run again. */
+static bool is_to_blame_yet(const jobq__ticket *ticket)
+{
+    return ticket->listed && !ticket->lost && jobq__ending_began(ticket->ending) &&
+           ticket->handout->delicate & JOBQ__DELICATE_BLAME;
+}
+
 static size_t list_running(jobq__desk *desk, jobq__ticket *const *soon, size_t soon_n)
 {
+    const jobq__ticket *ticket;
     size_t n = 0;
 
     for (size_t i = 0; i < desk->seat_count; i++)
-        for (jobq__ticket *ticket = desk->seats[i].out.first; ticket; ticket = ticket->next)
+        for (ticket = desk->seats[i].out.first; ticket; ticket = ticket->next)
             if (ticket->listed && !ticket->lost)
                 desk->running[n++] = ticket->handout->token;
+    for (ticket = desk->ended.first; ticket; ticket = ticket->next)
+        if (is_to_blame_yet(ticket))
+            desk->running[n++] = ticket->handout->token;
     for (size_t i = 0; i < soon_n && n < desk->ticket_count; i++)
         desk->running[n++] = soon[i]->handout->token;
     return n;
@@ -337,9 +353,10 @@ int jobq__desk_renew(jobq__desk *desk, int64_t lease_ms, jobq__ticket *const *so
     if (rc == 0)
         jobq__control_told(desk, r.control);
     desk->renewed = true;
-    desk->list_changed = false;
+    desk->list_changed = desk->acquit = false;
     desk->last_renew_ms = desk->now_ms;
-    desk->s.renew_at_ms = desk->now_ms + (desk->s.lease_ms / 3 > 0 ? desk->s.lease_ms / 3 : 1);
+    if (soon_n == 0)
+        desk->s.renew_at_ms = desk->now_ms + (desk->s.lease_ms / 3 > 0 ? desk->s.lease_ms / 3 : 1);
     if (rc == JOBQ_ELEASE && !first)
         lose_all(desk);
     else if (rc == 0)

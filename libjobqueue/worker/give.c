@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Giving held jobs to children and taking unstarted ones back. A free child never sits beside one
- * that has unstarted jobs behind a long one; and a delicate job (its last try, or lost before) goes
- * only where it begins at once, after the store knows of it.
+ * that has unstarted jobs behind a long one. Those that the store has to know of before they start
+ * have a file of their own (delicate.c).
  */
 #include "worker/desk.h"
 
-enum {
-    STEAL_US = 1000, /* less work than this is not worth moving */
-    SOON = 64        /* delicate ones that begin together */
-};
+enum { STEAL_US = 1000 /* less work than this is not worth moving */ };
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
@@ -24,7 +21,7 @@ static uint64_t next_number(jobq__desk *desk, const jobq__seat *seat)
     return number;
 }
 
-static bool give(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
+bool jobq__give_one(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
 {
     jobq__handout *handout = ticket->handout;
 
@@ -94,169 +91,12 @@ static void give_plain(jobq__desk *desk)
         if (cannot_be_given(desk, ticket) || ticket->handout->delicate ||
             (blocked && ticket->handout->seats <= 1))
             continue;
-        while ((seat = choose(desk, ticket, depth)) != NULL && !give(desk, seat, ticket))
+        while ((seat = choose(desk, ticket, depth)) != NULL && !jobq__give_one(desk, seat, ticket))
             seat->full = true;
         if (!seat && (desk->worker->shared.seats <= 1 || ticket->handout->seats > 1))
             return;
         blocked |= !seat;
     }
-}
-
-/* ---- delicate ones --------------------------------------------------------------------------- */
-
-/* In its turn: one whose unique key is to be freed goes before nobody, since the key must not be free
- * for longer than it takes to begin; *ahead: is there a plain one before it? */
-static bool is_in_turn(const jobq__ticket *ticket, bool *ahead)
-{
-    const uint8_t delicate = ticket->handout->delicate;
-
-    *ahead |= !delicate && ticket->record;
-    return delicate && ticket->record && (delicate & JOBQ__DELICATE_BLAME || !*ahead);
-}
-
-static size_t count_delicate(const jobq__desk *desk)
-{
-    bool ahead = false;
-    size_t n = 0;
-
-    for (const jobq__ticket *ticket = desk->held.first; ticket; ticket = ticket->next)
-        n += is_in_turn(ticket, &ahead);
-    return n;
-}
-
-/* A place where that one begins at once, beside those that are planned already. */
-static jobq__seat *place_for(const jobq__desk *desk, const jobq__ticket *ticket)
-{
-    const size_t seats = ticket->handout->seats;
-
-    for (size_t i = 0; i < desk->seat_count; i++) {
-        jobq__seat *seat = &desk->seats[i];
-        const size_t taken = seat->out.count + seat->planned;
-        const size_t width = seat->out.count > 0 ? jobq__room_width(seat) : seat->planned_width;
-
-        if (!seat->full && jobq__room_may_take(desk, seat) &&
-            (taken == 0 || (width > 1 && taken < width && taken < seats)))
-            return seat;
-    }
-    return NULL;
-}
-
-static size_t plan_delicate(jobq__desk *desk, jobq__ticket **soon, jobq__seat **places, size_t most)
-{
-    bool ahead = false;
-    size_t n = 0;
-
-    for (size_t i = 0; i < desk->seat_count; i++)
-        desk->seats[i].planned = 0;
-    for (jobq__ticket *ticket = desk->held.first; ticket && n < most; ticket = ticket->next) {
-        if (!is_in_turn(ticket, &ahead))
-            continue;
-        places[n] = place_for(desk, ticket);
-        if (!places[n] && desk->worker->shared.seats <= 1)
-            break;
-        if (!places[n])
-            continue;
-        places[n]->planned_width = ticket->handout->seats;
-        places[n]->planned++;
-        soon[n++] = ticket;
-    }
-    return n;
-}
-
-/* So many of the emptiest children get nothing more until they are idle. */
-static void clear_seats(jobq__desk *desk, size_t n)
-{
-    for (size_t i = 0; i < desk->seat_count; i++)
-        desk->seats[i].clearing = desk->seats[i].clearing && n > 0 && n-- > 0;
-    for (; n > 0; n--) {
-        jobq__seat *best = NULL;
-
-        for (size_t i = 0; i < desk->seat_count; i++) {
-            jobq__seat *seat = &desk->seats[i];
-
-            if (seat->open && !seat->clearing && (!best || seat->out.count < best->out.count))
-                best = seat;
-        }
-        if (!best)
-            return;
-        best->clearing = true;
-    }
-}
-
-/* Rule B6: those whose unique key the store has not freed yet stay until it has, with the next
- * exchange; their places are kept. How many are left. */
-static size_t leave_out_keys(jobq__desk *desk, jobq__ticket **soon, jobq__seat **places, size_t n)
-{
-    size_t left = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        jobq__ticket *ticket = soon[i];
-
-        if (ticket->handout->delicate & JOBQ__DELICATE_KEY && !ticket->key_freed) {
-            ticket->key_wanted = true;
-            desk->keys_wanted++;
-            continue;
-        }
-        soon[left] = ticket;
-        places[left++] = places[i];
-    }
-    return left;
-}
-
-static bool is_to_blame(const jobq__ticket *ticket)
-{
-    return ticket->handout->delicate & JOBQ__DELICATE_BLAME;
-}
-
-/* All whose loss would count and that are about to start are announced by one renewal. */
-static bool announce(jobq__desk *desk, jobq__ticket *const *soon, size_t n)
-{
-    jobq__ticket *blamed[SOON];
-    size_t count = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (is_to_blame(soon[i]))
-            blamed[count++] = soon[i];
-    return count == 0 || jobq__desk_renew(desk, desk->settings->lease_ms, blamed, count) == 0;
-}
-
-static void give_delicate(jobq__desk *desk)
-{
-    jobq__ticket *soon[SOON];
-    jobq__seat *places[SOON];
-    size_t n = plan_delicate(desk, soon, places, SOON);
-
-    n = leave_out_keys(desk, soon, places, n);
-    if (n == 0 || !announce(desk, soon, n))
-        return;
-    for (size_t i = 0; i < n; i++) {
-        if (places[i]->full || !give(desk, places[i], soon[i])) {
-            places[i]->full = true;
-            continue;
-        }
-        places[i]->clearing = false;
-        soon[i]->listed = is_to_blame(soon[i]);
-    }
-}
-
-/* Is the next one of those that run alone, where children may have several others? */
-static bool waits_for_clear_child(const jobq__desk *desk)
-{
-    const jobq__ticket *ticket = desk->worker->shared.seats > 1 ? desk->held.first : NULL;
-
-    while (ticket && ticket->handout->delicate)
-        ticket = ticket->next;
-    return ticket && ticket->handout->seats <= 1;
-}
-
-/* Children are kept free for delicate jobs exactly as long as there are any. */
-static void keep_clear(jobq__desk *desk)
-{
-    const size_t delicate = count_delicate(desk), plain = waits_for_clear_child(desk);
-
-    clear_seats(desk, delicate + plain);
-    for (size_t i = 0; i < desk->seat_count; i++)
-        desk->seats[i].clear_for_plain = plain && delicate == 0 && desk->seats[i].clearing;
 }
 
 /* ---- taking back ----------------------------------------------------------------------------- */
@@ -270,14 +110,15 @@ static void unseat(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
     if (seat->cells[handout->number % JOBQ__RECORDS] == ticket)
         seat->cells[handout->number % JOBQ__RECORDS] = NULL;
     desk->out--;
+    desk->acquit |= ticket->listed; /* it has not begun */
+    ticket->listed = false;
     ticket->phase = JOBQ__TICKET_HELD;
     ticket->held_since_ms = desk->now_ms;
     jobq__tickets_prepend(&desk->held, ticket);
     atomic_store(&handout->state, JOBQ__HANDOUT_HELD);
 }
 
-/* Nothing happens when the child has begun it. */
-static void take_back(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
+void jobq__give_take_back_one(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket)
 {
     if (jobq__slot_revoke(seat->slot, ticket->handout->number))
         unseat(desk, seat, ticket);
@@ -305,7 +146,7 @@ static void take_back_last(jobq__desk *desk, jobq__seat *seat, size_t most)
 
     for (jobq__ticket *ticket = seat->out.last; ticket && most > 0; ticket = prev, most--) {
         prev = ticket->prev;
-        take_back(desk, seat, ticket);
+        jobq__give_take_back_one(desk, seat, ticket);
     }
 }
 
@@ -323,10 +164,12 @@ void jobq__give_take_back(jobq__desk *desk)
 
 enum { PLAIN_PATIENCE = 20 };
 
-/* A child is being cleared for it. */
+/* A child is being cleared for it, or its turn comes. */
 static int64_t patience_ms(const jobq__desk *desk, const jobq__ticket *ticket, int64_t ms)
 {
-    return desk->worker->shared.seats > 1 && ticket->handout->seats <= 1 ? ms * PLAIN_PATIENCE : ms;
+    if (desk->worker->shared.seats > 1 && ticket->handout->seats <= 1)
+        return ms * PLAIN_PATIENCE;
+    return ticket->handout->delicate ? ms * jobq__delicate_patience(desk) : ms;
 }
 
 void jobq__give_return_held(jobq__desk *desk, int64_t older_than_ms)
@@ -355,7 +198,7 @@ void jobq__give_back_paused(jobq__desk *desk)
         for (ticket = desk->seats[i].out.last; ticket; ticket = other) {
             other = ticket->prev;
             if (is_paused(desk, ticket))
-                take_back(desk, &desk->seats[i], ticket);
+                jobq__give_take_back_one(desk, &desk->seats[i], ticket);
         }
     for (ticket = desk->held.first; ticket; ticket = other) {
         other = ticket->next;
@@ -418,14 +261,15 @@ enum { HELD_MS = 250 /* what no child could take so long is for other workers */
 void jobq__give(jobq__desk *desk)
 {
     relieve(desk);
+    jobq__delicate_relieve(desk);
     if (desk->held.count == 0 && desk->s.idle_children > 0)
         steal(desk);
-    give_delicate(desk);
-    keep_clear(desk);
+    jobq__delicate_give(desk);
+    jobq__delicate_keep_clear(desk);
     if (desk->held.count > 0) {
         give_plain(desk);
         jobq__give_return_held(desk, HELD_MS);
-        keep_clear(desk);
+        jobq__delicate_keep_clear(desk);
     }
     ring_children(desk);
 }

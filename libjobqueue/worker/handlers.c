@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/str.h"
 #include "worker/worker.h"
 
 static bool has_name(const jobq__handler *h, jobq_slice name)
@@ -121,12 +122,15 @@ void jobq__worker_stop_text(const jobq__words *words, char *out, size_t size)
 {
     const uint32_t reason = atomic_load(&words->stop_reason);
     const char *text = stop_texts[reason < JOBQ__STOPS ? reason : JOBQ__STOP_NONE];
-    const char *gap = strstr(text, "%lld");
+    const int64_t number = atomic_load(&words->stop_number);
     const char *note = reason == JOBQ__STOP_EMPTY ? words->stop_note : "";
+    const char *gap = strstr(text, "%lld"), *end = gap ? strstr(gap + 4, "%s") : NULL;
 
-    if (gap)
-        snprintf(out, size, "%.*s%lld%s", (int)(gap - text), text,
-                 (long long)atomic_load(&words->stop_number), gap + 4);
-    else
+    if (!gap)
         snprintf(out, size, "%s%s", text, note);
+    else if (!end)
+        snprintf(out, size, "%.*s%lld%s", (int)(gap - text), text, (long long)number, gap + 4);
+    else
+        snprintf(out, size, "%.*s%lld%.*s%s%s", (int)(gap - text), text, (long long)number,
+                 (int)(end - gap - 4), gap + 4, jobq__plural(number), end + 2);
 }

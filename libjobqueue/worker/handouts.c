@@ -138,9 +138,24 @@ static void count_received(jobq__desk *desk, const jobq__handout *handout)
     if (handout->hook)
         return;
     jobq__desk_count(desk, JOBQ__COUNT_RECEIVED, 1);
+    atomic_store_explicit(&desk->words->counters[JOBQ__COUNT_LAST_AGE],
+                          handout->taken_at_ms - handout->enqueued_at_ms, memory_order_relaxed);
     if (handout->fence == 1) /* a replayed one was counted long ago */
         jobq__tally_pushed(desk->tally, jobq__slice(handout->queue, handout->queue_n),
                            handout->enqueued_at_ms, handout->taken_at_ms);
+}
+
+static uint8_t how_delicate(const jobq__handout *handout, bool taken_back)
+{
+    uint8_t delicate = 0;
+
+    if (taken_back || jobq__retry_is_delicate(&handout->policy, &handout->counters))
+        delicate = JOBQ__DELICATE_BLAME;
+    if (delicate && (taken_back || handout->counters.losses || handout->counters.crashes))
+        delicate |= JOBQ__DELICATE_ALONE;
+    if (jobq__retry_frees_key(&handout->policy, &handout->counters))
+        delicate |= JOBQ__DELICATE_KEY;
+    return delicate;
 }
 
 /* NULL: no ticket left (the desk never asks for more than it has). */
@@ -170,12 +185,7 @@ jobq__ticket *jobq__handout_accept(jobq__desk *desk, const jobq_record *record,
     handout->seats = handout->hook ? 1 : jobq__handler_seats(conf);
     if (handout->hook)
         jobq__hooks_limit(&handout->policy);
-    handout->delicate =
-        record->taken_back || jobq__retry_is_delicate(&handout->policy, &handout->counters)
-            ? JOBQ__DELICATE_BLAME
-            : 0;
-    if (jobq__retry_frees_key(&handout->policy, &handout->counters))
-        handout->delicate |= JOBQ__DELICATE_KEY;
+    handout->delicate = how_delicate(handout, record->taken_back);
     hold(desk, ticket);
     count_received(desk, handout);
     judge_start(desk, ticket, problem);

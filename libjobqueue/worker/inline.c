@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/follow.h"
@@ -138,10 +139,34 @@ static void carry_out(struct jobq__inline *inl, const jobq__step *step)
     }
 }
 
+/* Nothing of the handle is touched meanwhile: another thread may use it. */
+static void wait_parted(const struct jobq__inline *inl, int64_t wait_ms)
+{
+    const jobq_worker_hooks *hooks = &inl->desk->worker->hooks;
+
+    if (hooks->idle_enter)
+        hooks->idle_enter(hooks->payload);
+    jobq__fd_wait(jobq__signals_fd(), wait_ms);
+    if (hooks->idle_leave)
+        hooks->idle_leave(hooks->payload);
+}
+
+/* A store that lies in the handle gets jobs from this process only: by time (the step knows when)
+ * and from threads that use the handle while we are parted from it, and then wake us. */
+static void wait_for_threads(const struct jobq__inline *inl, int64_t wait_ms)
+{
+    jobq__desk *desk = inl->desk;
+
+    jobq__desk_wait_store(desk, 0, -1);
+    if (desk->s.woken || desk->control.woken)
+        return;
+    wait_parted(inl, wait_ms);
+    jobq__desk_wait_store(desk, 0, -1);
+}
+
 static void wait_for_news(struct jobq__inline *inl, const jobq__step *step)
 {
     jobq__desk *desk = inl->desk;
-    const jobq_worker_hooks *hooks = &desk->worker->hooks;
     const int64_t left_ms = inl->notify_at_ms - desk->now_ms;
     const int64_t wait_ms =
         jobq__loop_wait_ms(desk->worker, desk->now_ms,
@@ -151,14 +176,12 @@ static void wait_for_news(struct jobq__inline *inl, const jobq__step *step)
     if (wait_ms == 0)
         return;
     desk->worker->loop.fresh = false; /* an answer does not keep over a sleep */
-    if (hooks->idle_enter)
-        hooks->idle_enter(hooks->payload);
-    if (step->wait_store)
+    if (!step->wait_store)
+        wait_parted(inl, wait_ms);
+    else if (jobq__store_driver(desk->store)->features & JOBQ_FEATURE_SHARED)
         jobq__desk_wait_store(desk, wait_ms, jobq__signals_fd());
     else
-        jobq__fd_wait(jobq__signals_fd(), wait_ms);
-    if (hooks->idle_leave)
-        hooks->idle_leave(hooks->payload);
+        wait_for_threads(inl, wait_ms);
 }
 
 /* One round; true: it is over. */
@@ -237,12 +260,18 @@ void jobq__inline_fatal(jobq_worker *worker, const char *text, size_t n)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid /* older headers lack the name */
+#endif
+
+/* For this thread: others would have the signal, and the handler would sleep on. */
 static void make_timer(struct jobq__inline *inl, const jobq_worker *worker)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGURG};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
 
     if (!worker->hooks.interrupt)
         return;
+    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
     jobq__signals_inline(worker->hooks.interrupt, worker->hooks.payload);
     inl->has_timer = timer_create(CLOCK_MONOTONIC, &event, &inl->timer) == 0;
 }
@@ -286,6 +315,7 @@ int jobq__inline_begin(jobq_worker *worker, bool silent)
     worker->inl = jobq__zalloc(sizeof(*worker->inl));
     if (!worker->inl)
         return jobq__error_nomem();
+    worker->inl->thread = pthread_self();
     rc = make_desk(worker, silent);
     if (rc < 0) {
         free_inline(worker);

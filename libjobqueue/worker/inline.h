@@ -6,6 +6,7 @@
 #ifndef JOBQ_WORKER_INLINE_H
 #define JOBQ_WORKER_INLINE_H
 
+#include <pthread.h>
 #include <time.h>
 
 #include "worker/desk.h"
@@ -14,6 +15,7 @@
 enum { JOBQ__INLINE_TICKETS = 4 };
 
 struct jobq__inline {
+    pthread_t thread; /* which runs it */
     jobq__desk *desk;
     jobq__handout handouts[JOBQ__INLINE_TICKETS];
     jobq__ticket *current; /* given to the caller, not yet settled */

@@ -10,6 +10,7 @@
 
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/str.h"
 
 enum { REMIND_MS = 500 };
 
@@ -64,15 +65,14 @@ static void dump(const struct jobq__inline *inl)
 {
     jobq__desk *desk = inl->desk;
     const jobq__handout *handout = inl->current ? inl->current->handout : NULL;
+    const long long ran = (long long)atomic_load(&desk->words->jobs_run);
 
     if (handout)
-        jobq__observer_note(desk->observer, "runs %s %s for %.1f s; %lld jobs before",
-                            handout->name, handout->id,
-                            (double)(jobq__clock_mono_us() - inl->started_us) / 1e6,
-                            (long long)atomic_load(&desk->words->jobs_run));
+        jobq__observer_note(
+            desk->observer, "runs %s %s for %.1f s; %lld job%s before", handout->name, handout->id,
+            (double)(jobq__clock_mono_us() - inl->started_us) / 1e6, ran, jobq__plural(ran));
     else
-        jobq__observer_note(desk->observer, "idle; %lld jobs so far",
-                            (long long)atomic_load(&desk->words->jobs_run));
+        jobq__observer_note(desk->observer, "idle; %lld job%s so far", ran, jobq__plural(ran));
 }
 
 void jobq__inline_take_signals(struct jobq__inline *inl)
@@ -91,9 +91,19 @@ void jobq__inline_take_signals(struct jobq__inline *inl)
         begin_drain(inl);
 }
 
+/* From another thread: the loop sees the word that was set, and so does a handler when the timer
+ * has interrupted it, which goes on until it has been heard. */
 void jobq__inline_stop(jobq_worker *worker)
 {
-    begin_drain(worker->inl);
+    struct jobq__inline *inl = worker->inl;
+
+    if (pthread_equal(inl->thread, pthread_self())) {
+        begin_drain(inl);
+        return;
+    }
+    jobq__signals_wake();
+    if (inl->desk->settings->drain_ms > 0)
+        set_timer(inl, 1);
 }
 
 /* ---- the job in hand ------------------------------------------------------------------------- */
@@ -317,4 +327,6 @@ void jobq__inline_hand_out(jobq_worker *worker, jobq__ticket *ticket)
     worker->job.ops = &job_ops;
     worker->job.giver = worker;
     worker->job.started_mono_ms = inl->started_us / 1000;
+    if (atomic_load(&desk->words->stop) != JOBQ__GO) /* asked by a thread just now */
+        begin_drain(inl);
 }

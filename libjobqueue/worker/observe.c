@@ -13,6 +13,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/str.h"
 
 enum { BUSY_LINES = 100 /* a second: more are summed up */, WINDOW_MS = 1000 };
 
@@ -245,8 +246,8 @@ static void sum_up(jobq__observer *o, const row *as, int64_t n, int64_t span_ms)
         return;
     jobq__buf_reset(&o->line);
     jobq__text_stamp(o);
-    jobq__buf_addf(&o->line, "%s: %lld %sjobs in %.1f s", as->verb, (long long)n,
-                   o->summed + o->summed_released < o->window_jobs ? "more " : "",
+    jobq__buf_addf(&o->line, "%s: %lld %sjob%s in %.1f s", as->verb, (long long)n,
+                   o->summed + o->summed_released < o->window_jobs ? "more " : "", jobq__plural(n),
                    (double)(span_ms < 1 ? 1 : span_ms) / 1000);
     end_line(o);
 }
@@ -301,7 +302,7 @@ static void format(jobq__buf *b, const char *fmt, va_list ap)
 {
     char text[2048];
 
-    vsnprintf(text, sizeof(text), fmt, ap);
+    jobq__vformat(text, sizeof(text), fmt, ap);
     jobq__text_shown(b, text, strlen(text), JOBQ__MESSAGE_SHOWN);
 }
 

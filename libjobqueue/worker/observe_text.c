@@ -166,7 +166,8 @@ static void word_pause(jobq__observer *o, bool paused, jobq_slice queue)
 static void word_stop(jobq__observer *o, const char *reason, int64_t jobs_run, int code)
 {
     (void)code;
-    jobq__buf_addf(&o->line, "Stopping: %s\nRan %lld jobs", reason, (long long)jobs_run);
+    jobq__buf_addf(&o->line, "Stopping: %s\nRan %lld job%s", reason, (long long)jobs_run,
+                   jobq__plural(jobs_run));
 }
 
 const jobq__form jobq__form_text = {word_start, word_processing, word_end,

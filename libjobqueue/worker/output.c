@@ -19,6 +19,7 @@
 
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/str.h"
 
 enum {
     PENDING_MAX = 256 * 1024,
@@ -230,7 +231,8 @@ static void say_dropped(jobq__output *out)
     if (out->word_dropped)
         out->word_dropped(out->word_payload, &out->pending, out->dropped);
     else
-        jobq__buf_addf(&out->pending, "%lld lines dropped\n", (long long)out->dropped);
+        jobq__buf_addf(&out->pending, "%lld line%s dropped\n", (long long)out->dropped,
+                       jobq__plural(out->dropped));
     if (out->pending.failed)
         return;
     out->said = out->dropped;

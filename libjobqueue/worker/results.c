@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/str.h"
 #include "worker/desk.h"
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -195,9 +196,9 @@ static void blame(jobq__desk *desk, jobq__seat *seat, jobq__ticket *ticket, bool
 
     ticket->ran_us = since > 0 && since <= desk->now_ms ? (desk->now_ms - since) * 1000 : 0;
     if (ending == JOBQ_ENDED_TIMED_OUT)
-        snprintf(text, sizeof(text),
-                 "over its time limit of %.6g s; it did not stop and was killed",
-                 (double)ticket->handout->policy.timeout_ms / 1000);
+        jobq__format(text, sizeof(text),
+                     "over its time limit of %.6g s; it did not stop and was killed",
+                     (double)ticket->handout->policy.timeout_ms / 1000);
     else
         word_death(slot, text, sizeof(text));
     if (ending != JOBQ_ENDED_STOPPED)

@@ -192,6 +192,7 @@ static void settle_room(jobq__desk *desk, int64_t depth)
     if (s->room > 0 || s->idle_children > 0)
         s->rest_until_ms = 0;
     s->prefetch = depth > 0 || desk->worker->shared.seats > 1;
+    s->room = jobq__delicate_room(desk, s->room);
 }
 
 /* Short jobs: as many again lie here, so that a child can be filled while the store is busy. */

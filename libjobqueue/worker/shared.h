@@ -200,17 +200,17 @@ enum {
 
 /* Why; the first one stands (compare-and-swap from 0). Order = precedence of the last line (rule
  * G4). */
-#define JOBQ__STOP_LIST(X)                                            \
-    X(NONE, "")                                                       \
-    X(SIGNAL, "asked to shut down")                                   \
-    X(RESTART, "restart requested")                                   \
-    X(MAX_JOBS, "ran %lld jobs")                                      \
-    X(MAX_TIME, "been going for %llds")                               \
-    X(MEMORY, "using %lldMB")                                         \
-    X(EMPTY, "Nothing left to do")                                    \
-    X(ONCE, "ran one job")                                            \
-    X(UNREADABLE, "the queue has been unreadable %lld times running") \
-    X(UNUSABLE, "the store cannot be used")                           \
+#define JOBQ__STOP_LIST(X)                                             \
+    X(NONE, "")                                                        \
+    X(SIGNAL, "asked to shut down")                                    \
+    X(RESTART, "restart requested")                                    \
+    X(MAX_JOBS, "ran %lld job%s")                                      \
+    X(MAX_TIME, "been going for %llds")                                \
+    X(MEMORY, "using %lldMB")                                          \
+    X(EMPTY, "Nothing left to do")                                     \
+    X(ONCE, "ran one job")                                             \
+    X(UNREADABLE, "the queue has been unreadable %lld time%s running") \
+    X(UNUSABLE, "the store cannot be used")                            \
     X(NO_CHILD, "no child survives its start")
 #define JOBQ__STOP_ENUM(name, text) JOBQ__STOP_##name,
 enum { JOBQ__STOP_LIST(JOBQ__STOP_ENUM) JOBQ__STOPS };
@@ -251,8 +251,9 @@ enum {
     JOBQ__HANDOUT_OUT /* in a slot */
 };
 
-/* Its loss would count as a crash; its unique key is freed before it starts (rule B6). */
-enum { JOBQ__DELICATE_BLAME = 1, JOBQ__DELICATE_KEY = 2 };
+/* Its loss would count as a crash; its unique key is freed before it starts (rule B6); it was lost
+ * before or took its process with it: none is announced behind it. */
+enum { JOBQ__DELICATE_BLAME = 1, JOBQ__DELICATE_KEY = 2, JOBQ__DELICATE_ALONE = 4 };
 
 typedef struct {
     jobq__word state; /* stored last when filled */
@@ -264,7 +265,7 @@ typedef struct {
     int64_t fence, enqueued_at_ms, base_at_ms, taken_at_ms, taken_mono_ms;
     int32_t version, handler; /* index of the announced handler, -1 = none */
     uint8_t priority, hook;   /* hook: a failed hook, from a hidden queue */
-    uint8_t delicate;         /* JOBQ__DELICATE_*: only for a child that begins it at once */
+    uint8_t delicate;         /* JOBQ__DELICATE_*: only for a child that begins it soon */
     uint16_t seats;           /* so many of its sort may run in a child */
     uint16_t queue_n, name_n;
     char id[JOBQ__ID_SIZE], queue[131], name[256];

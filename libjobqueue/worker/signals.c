@@ -235,5 +235,14 @@ int jobq__signals_next(void)
 {
     char byte;
 
-    return installed.pipe[0] >= 0 && read(installed.pipe[0], &byte, 1) == 1 ? byte : 0;
+    while (installed.pipe[0] >= 0 && read(installed.pipe[0], &byte, 1) == 1)
+        if (byte)
+            return byte;
+    return 0;
+}
+
+void jobq__signals_wake(void)
+{
+    if (installed.mode == INLINE && installed.owner == getpid())
+        jobq__fd_ring(installed.pipe[1]);
 }

@@ -318,6 +318,7 @@ static void judge_wait(const jobq__situation *s, jobq__step *out)
     out->wait_store = waits_on_store(s);
     if (s->rest_until_ms > s->now_ms)
         sooner(&wait, s, s->rest_until_ms);
+    sooner(&wait, s, s->look_at_ms);
     wait_for_calls(s, &wait);
     wait_for_limits(s, &wait);
     wait_for_end(s, &wait);

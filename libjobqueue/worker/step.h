@@ -52,6 +52,8 @@ typedef struct {
     /* when the store is to hear what running jobs say of themselves, and what happened minute by
      * minute; 0 = there is nothing */
     int64_t said_at_ms, book_at_ms;
+    int64_t
+        look_at_ms; /* when children are to be looked at though nobody rings; 0 = LOOK_MS does */
 } jobq__situation;
 
 /* What to do now. Several may be set at once; the loop carries them out in this order. */

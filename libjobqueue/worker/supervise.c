@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/str.h"
 #include "worker/deadline.h"
 
 enum { PART_MIN_MS = 1000, PART_DISPATCHER_MS = 5000, AGE_LEAD_MS = 1000 };
@@ -50,15 +51,16 @@ static bool note_run(const jobq__master *m, uint32_t i, const jobq__run *run)
 {
     const uint64_t number = atomic_load(&run->number);
     const jobq__handout *h = number ? find_handout(m, i, number) : NULL;
+    const long long ran = (long long)atomic_load(&jobq__master_slot(m, i)->jobs_run);
     char limit[48] = "no limit";
 
     if (h && h->policy.timeout_ms)
-        snprintf(limit, sizeof(limit), "limit %.1f s", (double)h->policy.timeout_ms / 1000);
+        jobq__format(limit, sizeof(limit), "limit %.1f s", (double)h->policy.timeout_ms / 1000);
     if (h)
-        jobq__observer_note(m->observer, "child %d: runs %.*s %s for %.1f s, %s; %lld jobs before",
+        jobq__observer_note(m->observer, "child %d: runs %.*s %s for %.1f s, %s; %lld job%s before",
                             (int)m->places[i].pid, (int)h->name_n, h->name, h->id,
-                            (double)(m->now_ms - atomic_load(&run->since_ms)) / 1000, limit,
-                            (long long)atomic_load(&jobq__master_slot(m, i)->jobs_run));
+                            (double)(m->now_ms - atomic_load(&run->since_ms)) / 1000, limit, ran,
+                            jobq__plural(ran));
     return h != NULL;
 }
 
@@ -72,12 +74,12 @@ static void note_child(const jobq__master *m, uint32_t i)
     for (uint32_t k = 0; k < slot->seats; k++)
         runs |= note_run(m, i, jobq__slot_run(slot, k));
     if (!runs)
-        jobq__observer_note(m->observer, "child %d: %s; %lld jobs so far", pid,
+        jobq__observer_note(m->observer, "child %d: %s; %lld job%s so far", pid,
                             !atomic_load(&slot->started)   ? "starting"
                             : atomic_load(&slot->retiring) ? "leaving"
                             : atomic_load(&slot->worn)     ? "idle, to be replaced"
                                                            : "idle",
-                            ran);
+                            ran, jobq__plural(ran));
 }
 
 /* Does it take jobs, and if not, why? */
@@ -95,9 +97,12 @@ static const char *word_readiness(const jobq__words *words)
 
 static void dump(const jobq__master *m)
 {
-    jobq__observer_note(m->observer, "dispatcher %d: %s, %u jobs in children, %lld jobs run",
-                        (int)m->dispatcher, word_readiness(m->words), atomic_load(&m->words->out),
-                        (long long)atomic_load(&m->words->jobs_run));
+    const uint32_t out = atomic_load(&m->words->out);
+    const long long ran = (long long)atomic_load(&m->words->jobs_run);
+
+    jobq__observer_note(m->observer, "dispatcher %d: %s, %u job%s in children, %lld job%s run",
+                        (int)m->dispatcher, word_readiness(m->words), out, jobq__plural(out), ran,
+                        jobq__plural(ran));
     for (uint32_t i = 0; i < m->words->slot_count; i++)
         if (m->places[i].pid)
             note_child(m, i);

@@ -232,11 +232,17 @@ static int set_queues(jobq_worker *worker, const char *const *queues, size_t cou
 
 static int set_run_conf(jobq_worker *worker, const jobq_conf *over)
 {
+    const jobq_conf *connection = worker->queue->conf;
+
     jobq_conf_free(worker->run_conf);
     worker->run_conf = jobq__conf_copy(worker->conf);
     if (!worker->run_conf)
         return jobq__error_nomem();
-    return over ? jobq_conf_merge(worker->run_conf, over) : 0;
+    if (over && jobq_conf_merge(worker->run_conf, over) < 0)
+        return jobq__error_code();
+    if (!jobq__conf_given(worker->run_conf, dead_retention_ms))
+        worker->run_conf->s.dead_retention_ms = connection->s.dead_retention_ms;
+    return 0;
 }
 
 /* A store that only this process sees has no use for other processes. */
@@ -402,6 +408,12 @@ void jobq_worker_stop(jobq_worker *worker)
     ring_if_ours(shared->master_bell, &shared->master_bell_id);
 }
 
+void jobq_worker_wake(jobq_worker *worker)
+{
+    if (worker->role == JOBQ_ROLE_INLINE && worker->stamp == jobq__process_stamp())
+        jobq__signals_wake();
+}
+
 bool jobq_worker_ready(const jobq_worker *worker)
 {
     return worker->shared.words && atomic_load(&worker->shared.words->ready);
@@ -421,6 +433,8 @@ int64_t jobq_worker_counter(const jobq_worker *worker, size_t i, const char **na
         *name_out = i < JOBQ__COUNTERS ? jobq__counter_words[i] : NULL;
     if (i >= JOBQ__COUNTERS)
         return 0;
+    if (i == JOBQ__COUNT_LAST_AGE && words && atomic_load(&words->counters[JOBQ__COUNT_RECEIVED]))
+        return atomic_load(&words->counters[i]);
     return worker->queue->counters[i] + (words ? atomic_load(&words->counters[i]) : 0);
 }
 

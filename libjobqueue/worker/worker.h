@@ -155,6 +155,8 @@ void jobq__signals_dispatcher(void); /* in the dispatcher: ignores what is the m
 int jobq__signals_fd(void);          /* readable when one came */
 /* The next signal that came, 0 = none. */
 int jobq__signals_next(void);
+/* Inline: ends the wait for signals. From any thread. */
+void jobq__signals_wake(void);
 
 /* observe.c: what people see (rule G4). Formats lines, never blocks: see there. `at_wall_ms` local
  * time. */

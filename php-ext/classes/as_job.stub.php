@@ -17,6 +17,7 @@ final class AsJob
     public readonly ?string $queue;
     public readonly ?int $tries;
     public readonly int|float|null $timeout;
+    /** @var int|float|list<int|float>|string|null */
     public readonly int|float|array|string|null $backoff;
     public readonly ?int $priority;
     public readonly int|float|null $delay;
@@ -24,5 +25,6 @@ final class AsJob
     public readonly int $version;
     public readonly ?string $unique;
 
+    /** @phpstan-param int|float|non-empty-list<int|float>|string|null $backoff */
     public function __construct(string $name, ?string $queue = null, ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, ?int $priority = null, int|float|null $delay = null, int|float|string|null $expires = null, int $version = 1, ?string $unique = null) {}
 }

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 382c357cd36f8f2095eab674838f2218d90a5615 */
+ * Stub hash: 79425e95610ced8bc0f1744a1e4b29e827afaabb */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_AsJob___construct, 0, 0, 1)
 	ZEND_ARG_TYPE_INFO(0, name, IS_STRING, 0)

@@ -67,7 +67,7 @@ ZEND_METHOD(JobQueue_Queue, cancel)
     ZEND_PARSE_PARAMETERS_START(1, 2)
         Z_PARAM_STR(id)
         Z_PARAM_OPTIONAL
-        Z_PARAM_BOOL(hard)
+        PHP_JOBQ_PARAM_FLAG(hard)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
     if (!queue) {
@@ -104,7 +104,7 @@ ZEND_METHOD(JobQueue_Queue, prune)
     jobq_filter filter = {.size = sizeof(filter)};
     ZEND_PARSE_PARAMETERS_START(0, 2)
         Z_PARAM_OPTIONAL
-        Z_PARAM_BOOL(dry_run)
+        PHP_JOBQ_PARAM_FLAG(dry_run)
         Z_PARAM_DOUBLE_OR_NULL(older_than, no_age)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);

@@ -344,8 +344,8 @@ static void mend(INTERNAL_FUNCTION_PARAMETERS, int what, bool all)
         Z_PARAM_PATH_OR_NULL(a.name, name_n)
         Z_PARAM_PATH_OR_NULL(a.reason, reason_n)
         Z_PARAM_DOUBLE_OR_NULL(a.older_than, a.no_age)
-        Z_PARAM_BOOL(given_all)
-        Z_PARAM_BOOL(dry_run)
+        PHP_JOBQ_PARAM_FLAG(given_all)
+        PHP_JOBQ_PARAM_FLAG(dry_run)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
     zval single;

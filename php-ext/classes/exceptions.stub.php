@@ -74,6 +74,7 @@ final class PayloadException extends QueueException
 
 final class NotFound extends QueueException
 {
+    /** @var list<string> */
     public array $ids = [];
 }
 

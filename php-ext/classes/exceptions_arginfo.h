@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: c67a70957284c9d74f10576717460f0d2286333c */
+ * Stub hash: bf37234dbd135de2ba9193e02da7fe9266663c16 */
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_QueueException_isRetryable, 0, 0, _IS_BOOL, 0)
 ZEND_END_ARG_INFO()

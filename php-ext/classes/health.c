@@ -128,7 +128,7 @@ ZEND_METHOD(JobQueue_Queue, doctor)
     bool audit = false;
     ZEND_PARSE_PARAMETERS_START(0, 1)
         Z_PARAM_OPTIONAL
-        Z_PARAM_BOOL(audit)
+        PHP_JOBQ_PARAM_FLAG(audit)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_queue *queue = php_jobq_queue_get(ZEND_THIS);
     if (!queue) {

@@ -399,7 +399,7 @@ ZEND_METHOD(JobQueue_Job, effect)
         Z_PARAM_ARRAY(array)
     ZEND_PARSE_PARAMETERS_END();
     php_jobq_job *job = held(ZEND_THIS, "effect");
-    if (!job || php_jobq_statement_read("effect", array, &statement) == FAILURE) {
+    if (!job || php_jobq_statement_read("effect", false, array, &statement) == FAILURE) {
         RETURN_THROWS();
     }
     int rc = jobq_job_effect(job->job, &statement.statement, &value);

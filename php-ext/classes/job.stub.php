@@ -46,6 +46,8 @@ final class Job
     /**
      * Runs when the handler has ended, however it did, in reverse order and before the job is settled. One that throws makes the
      * attempt a failure.
+     *
+     * @phpstan-param callable(): mixed $cleanup
      */
     public function defer(callable $cleanup): void {}
 

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 7d3fb386b26f75aec37302ab55e08626c8dd8ce9 */
+ * Stub hash: 381a6102308d79e54341ba5673f1d6b8c33341bd */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Job___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()

@@ -27,7 +27,9 @@ final class JobInfo
     public readonly ?string $unique;
     public readonly mixed $payload;
     public readonly ?string $payloadError;
+    /** @var array<string, string> */
     public readonly array $context;
+    /** @var array<string, int|float|string> what the push said */
     public readonly array $options;
     public readonly \DateTimeImmutable $enqueuedAt;
     public readonly ?\DateTimeImmutable $availableAt;
@@ -35,9 +37,11 @@ final class JobInfo
     public readonly ?string $reservedBy;
     public readonly ?\DateTimeImmutable $diedAt;
     public readonly ?string $reason;
+    /** @var array{class: ?string, message: ?string, where: ?string, trace: ?string}|null */
     public readonly ?array $lastError;
+    /** @var list<array{started: \DateTimeImmutable, ended: \DateTimeImmutable, worker: ?string, outcome: ?string, class: ?string, message: ?string, shared?: true}> */
     public readonly array $history;
-    /** ['percent' => float, 'note' => ?string] */
+    /** @var array{percent: float, note: ?string}|null */
     public readonly ?array $progress;
     public readonly mixed $result;
     /** Why there is none though the job gave one. */

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: ff1d9cd7e9c5b79a75bfa737ec9c4da8da42c53d */
+ * Stub hash: 24c56a3a0cfffae07c94835ef26a9017402ea798 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_JobInfo___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()

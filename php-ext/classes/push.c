@@ -190,7 +190,7 @@ static zend_result set_guard(jobq_message *m, zval *value)
     if (Z_TYPE_P(value) == IS_NULL) {
         return SUCCESS;
     }
-    if (php_jobq_statement_read("guard", value, &guard) == FAILURE) {
+    if (php_jobq_statement_read("guard", true, value, &guard) == FAILURE) {
         return FAILURE;
     }
     int rc = jobq_message_set_guard(m, &guard.statement);

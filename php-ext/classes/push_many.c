@@ -38,20 +38,6 @@ static void add_result(bulk *b, zval *list, uint32_t i)
     add_next_index_zval(list, &value);
 }
 
-/* A usage error among many is a result like the others. */
-static void soften(zval *list)
-{
-    zval *value;
-    ZEND_HASH_FOREACH_VAL (Z_ARRVAL_P(list), value) {
-        if (Z_TYPE_P(value) == IS_OBJECT &&
-            !instanceof_function(Z_OBJCE_P(value), php_jobq_ce_queue_exception)) {
-            zend_throw_exception_object(value);
-            php_jobq_error_take(value);
-        }
-    }
-    ZEND_HASH_FOREACH_END();
-}
-
 static void forget_chunk(bulk *b)
 {
     for (uint32_t i = 0; i < b->count; i++) {
@@ -77,7 +63,6 @@ static void deliver(bulk *b)
     for (uint32_t i = 0; i < b->count; i++) {
         add_result(b, list, i);
     }
-    soften(list);
     for (uint32_t i = 0; i < b->used && !EG(exception); i++) {
         if (jobq_message_result(b->messages[i]) == 0) {
             php_jobq_fire_pushed(b->queue, b->messages[i], &b->names[i]);
@@ -97,7 +82,11 @@ static void flush(bulk *b)
     if (b->count == 0) {
         return;
     }
-    if (b->used > 0 && jobq_queue_push_many(b->queue->queue, b->messages, b->used) < 0) {
+    int rc = b->used ? jobq_queue_push_many(b->queue->queue, b->messages, b->used) : 0;
+    if (rc == JOBQ_EINVAL && b->used == 1 && jobq_message_result(b->messages[0]) == rc) {
+        rc = 0; /* a mistake in the only one (a guard's SQL) is its result, as among many */
+    }
+    if (rc < 0) {
         php_jobq_throw_last();
         forget_chunk(b);
         return;
@@ -113,11 +102,6 @@ static zend_result fill_from_array(php_jobq_queue *queue, jobq_message *m, HashT
     zval *name = zend_hash_index_find(item, 0), *payload = zend_hash_index_find(item, 1), *value;
     zend_string *key;
     zend_ulong index;
-    if (!name) {
-        php_jobq_throw_usage("a job to push is [name, payload, option: value ...] or a job object; "
-                             "the name is missing");
-        return FAILURE;
-    }
     if (php_jobq_message_fill(m, name, payload) == FAILURE ||
         php_jobq_extras_begin(queue) == FAILURE) {
         return FAILURE;
@@ -145,6 +129,23 @@ static zend_result fill_item(php_jobq_queue *queue, jobq_message *m, zval *item)
     return php_jobq_message_fill(m, item, NULL);
 }
 
+/* What is no job at all is a mistake in the program, not of one item. */
+static bool is_job(zval *item)
+{
+    if (Z_TYPE_P(item) == IS_OBJECT) {
+        return php_jobq_as_job_of(Z_OBJCE_P(item)) != NULL;
+    }
+    if (Z_TYPE_P(item) == IS_STRING ||
+        (Z_TYPE_P(item) == IS_ARRAY && zend_hash_index_find(Z_ARRVAL_P(item), 0))) {
+        return true;
+    }
+    php_jobq_throw_type("a job to push is [name, payload, option: value ...] or a job object, %s "
+                        "given",
+                        Z_TYPE_P(item) == IS_ARRAY ? "an array without a name"
+                                                   : zend_zval_type_name(item));
+    return false;
+}
+
 static jobq_message *next_message(bulk *b)
 {
     if (b->used == b->made) {
@@ -163,12 +164,15 @@ static void add_item(bulk *b, zval *item)
 {
     const void *body;
     size_t n = 0;
-    jobq_message *m = next_message(b);
+    ZVAL_DEREF(item);
+    jobq_message *m = is_job(item) ? next_message(b) : NULL;
     if (!m) {
         return;
     }
-    ZVAL_DEREF(item);
     if (fill_item(b->queue, m, item) == FAILURE) {
+        if (zend_is_unwind_exit(EG(exception))) {
+            return;
+        }
         php_jobq_error_take(&b->items[b->count].error);
     } else {
         zval *name = Z_TYPE_P(item) == IS_ARRAY ? zend_hash_index_find(Z_ARRVAL_P(item), 0) : item;

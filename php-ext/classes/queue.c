@@ -342,8 +342,8 @@ static void return_result(const jobq_info *info, zval *return_value)
 /* The library knows only the last step of the wait. */
 static void name_whole_wait(const zend_string *id, double timeout)
 {
-    zend_string *message =
-        zend_strpprintf(0, "job \"%s\" had not ended after %.3G s", ZSTR_VAL(id), timeout);
+    zend_string *message = zend_strpprintf_unchecked(0, "job \"%s\" had not ended after %.3H s",
+                                                     ZSTR_VAL(id), timeout);
     zend_update_property_str(zend_ce_exception, EG(exception), ZEND_STRL("message"), message);
     zend_string_release(message);
 }

@@ -38,6 +38,7 @@ final class Queue
      *     holder is returned and nothing is stored (see onDuplicate)
      * @param array $context texts that travel along, for trace ids and the like
      * @phpstan-param array<string, string> $context
+     * @phpstan-param int|float|non-empty-list<int|float>|string|null $backoff
      * @param mixed $options retryUntil, expires, onExpire (dead, drop), track, uniqueScope (until_done, until_started),
      *     onDuplicate (keep, replace, error), maxWait, idempotent, idempotentFor, guard ([statement, [parameter, ...]])
      * @throws PayloadException a value cannot travel; path says which
@@ -53,6 +54,8 @@ final class Queue
      * one row: id, and result: stored, held (the unique key or the idempotent id, by the job of that id), replaced, full,
      * duplicate. Rolled back, it has never been.
      *
+     * @phpstan-param array<string, string> $context
+     * @phpstan-param int|float|non-empty-list<int|float>|string|null $backoff
      * @param mixed $options as push; placeholders: "?" (PDO, mysqli, SQLite3, the default) or "$" (pg_query_params)
      * @return array
      * @phpstan-return array{string, list<int|float|string|null>}
@@ -63,11 +66,11 @@ final class Queue
      * Pushes any number of jobs in bounded chunks; each is judged singly, those of a chunk that are accepted are stored
      * together.
      * jobs: each [name, payload, option: value ...] or a job object. onChunk gets each chunk's list of results, and [] is
-     * returned: a generator needs constant memory.
+     * returned: a generator needs constant memory. What is neither is a TypeError at once.
      *
-     * @phpstan-param iterable<array<int|string, mixed>|object> $jobs
-     * @phpstan-param (callable(list<string|QueueException>): mixed)|null $onChunk
-     * @phpstan-return list<string|QueueException> ids or what befell that job, in the order of the input
+     * @phpstan-param iterable<array{PUSH}|object> $jobs
+     * @phpstan-param (callable(list<string|\Throwable>): mixed)|null $onChunk
+     * @phpstan-return list<string|\Throwable> ids or what befell that job, in the order of the input
      */
     public function pushMany(iterable $jobs, ?callable $onChunk = null): array {}
 
@@ -154,10 +157,18 @@ final class Queue
      */
     public function retry(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
-    /** Removes dead jobs; arguments as retry. */
+    /**
+     * Removes dead jobs; arguments as retry.
+     *
+     * @phpstan-param list<string>|string $ids
+     */
     public function forget(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
-    /** Removes all dead jobs, or those that the filter fits. */
+    /**
+     * Removes all dead jobs, or those that the filter fits.
+     *
+     * @phpstan-param list<string>|string $ids
+     */
     public function flush(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
     /** Removes what was only kept and whose time is over, and dead jobs older than olderThan seconds; the number of dead ones. */
@@ -194,7 +205,7 @@ final class Queue
      * The live workers of the store.
      *
      * @return array
-     * @phpstan-return list<array<string, mixed>> id, host, name, queues, names, pid, processes, running, held, startedAt, aliveUntil, lease
+     * @phpstan-return list<array{id: string, host: string, name: ?string, queues: list<string>, names: list<string>, pid: int, processes: int, running: int, held: int, startedAt: ?\DateTimeImmutable, aliveUntil: ?\DateTimeImmutable, lease: float}>
      */
     public function workers(): array {}
 
@@ -207,7 +218,11 @@ final class Queue
      */
     public function doctor(bool $audit = false): array {}
 
-    /** Adds a listener for job.pushed, called with an Event after each push of this object. */
+    /**
+     * Adds a listener for job.pushed, called with an Event after each push of this object.
+     *
+     * @phpstan-param callable(Event): mixed $listener
+     */
     public function on(string $event, callable $listener): static {}
 
     /** Creates or updates what the store needs; nothing to do is fine. */

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 6d8a96c82715690919b4be3a7ef0d50fb8ad2c55 */
+ * Stub hash: 4710dd9900680c931d888d286982237d637e9fd5 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Queue___construct, 0, 0, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, dsn, IS_STRING, 1, "null")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Statements of the caller's and of the store's (rules B7, B8, O1): [text, [parameters]] in PHP.
+ * Statements of the caller's and of the store's (rules B7, B8, O1): a text or [text, [parameters]]
+ * in PHP.
  */
 #include "php_jobqueue.h"
 
@@ -80,10 +81,15 @@ static zend_result read_params(const char *what, HashTable *list, php_jobq_state
     return SUCCESS;
 }
 
-zend_result php_jobq_statement_read(const char *what, zval *value, php_jobq_statement *out)
+zend_result php_jobq_statement_read(const char *what, bool alone, zval *value,
+                                    php_jobq_statement *out)
 {
     memset(out, 0, sizeof(*out));
     ZVAL_DEREF(value);
+    if (alone && Z_TYPE_P(value) == IS_STRING) {
+        out->statement.text = (jobq_slice){Z_STRVAL_P(value), Z_STRLEN_P(value)};
+        return SUCCESS;
+    }
     zval *text = Z_TYPE_P(value) == IS_ARRAY ? zend_hash_index_find(Z_ARRVAL_P(value), 0) : NULL;
     zval *params = text ? zend_hash_index_find(Z_ARRVAL_P(value), 1) : NULL;
     if (text) {
@@ -94,7 +100,8 @@ zend_result php_jobq_statement_read(const char *what, zval *value, php_jobq_stat
     }
     if (!text || Z_TYPE_P(text) != IS_STRING || (params && Z_TYPE_P(params) != IS_ARRAY) ||
         zend_hash_num_elements(Z_ARRVAL_P(value)) > (params ? 2 : 1)) {
-        php_jobq_throw_type("%s: [text of the statement, [parameter, ...]] is expected", what);
+        php_jobq_throw_type("%s: %s[text of the statement, [parameter, ...]] is expected", what,
+                            alone ? "a text or " : "");
         return FAILURE;
     }
     out->statement.text = (jobq_slice){Z_STRVAL_P(text), Z_STRLEN_P(text)};

@@ -22,9 +22,14 @@ final class Stats implements \JsonSerializable
     public readonly int $backlog;
     public readonly ?float $oldestReadyAge;
     public readonly int $capacity;
+    /** @var list<array{at: \DateTimeImmutable, pushed: int, done: int, failed: int, retried: int, crashed: int, released: int, timedOut: int, runs: list<array{upTo: ?float, count: int}>}> */
     public readonly array $perMinute;
 
     private function __construct() {}
 
+    /**
+     * @return array
+     * @phpstan-return array<string, mixed>
+     */
     public function jsonSerialize(): array {}
 }

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 5edf91c46eec0629de7feb05fd342404b20767aa */
+ * Stub hash: 13ca49bc3c4ab68a2803090931c30579245b5a7b */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Stats___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()

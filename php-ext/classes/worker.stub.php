@@ -24,6 +24,8 @@ final class Worker
      *
      * handler: called with (Job $job, mixed $payload); a class's name: from the resolver, else made anew for
      *     each job, its handle() or __invoke() is called
+     * @template TPayload
+     * @phpstan-param (callable(Job, TPayload): mixed)|class-string $handler
      * @param mixed $options handler options by name: tries, timeout, backoff, failed, maps, keepDone ...
      * @throws \ValueError the name and version are registered already, or the worker has started
      */
@@ -47,7 +49,7 @@ final class Worker
     /**
      * Wraps every handler, outermost first; not calling $next and returning is done.
      *
-     * @phpstan-param callable(Job, mixed, callable): mixed ...$middleware
+     * @phpstan-param callable(Job, mixed, Next): mixed ...$middleware
      */
     public function middleware(callable ...$middleware): static {}
 
@@ -68,7 +70,11 @@ final class Worker
      */
     public function run(array|string $queues = [], mixed ...$options): int {}
 
-    /** At most one job, inline and silent. Was there one? */
+    /**
+     * At most one job, inline and silent. Was there one?
+     *
+     * @phpstan-param list<string>|string $queues
+     */
     public function runNext(array|string $queues = []): bool {}
 
     /** Asks the worker to stop, from inside a handler or listener, too. */

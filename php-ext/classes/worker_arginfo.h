@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 1a3ee31b6ef7a99360603314a3c3d82abb760558 */
+ * Stub hash: bbe3e6ce3bfb0ee988465e8104f999933d87a266 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Worker___construct, 0, 0, 1)
 	ZEND_ARG_OBJ_INFO(0, queue, JobQueue\\Queue, 0)

@@ -11,12 +11,14 @@ namespace JobQueue;
  *
  * @strict-properties
  */
+#[\Attribute(\Attribute::TARGET_CLASS)]
 final class AsJob
 {
     public readonly string $name;
     public readonly ?string $queue;
     public readonly ?int $tries;
     public readonly int|float|null $timeout;
+    /** @var int|float|list<int|float>|string|null */
     public readonly int|float|array|string|null $backoff;
     public readonly ?int $priority;
     public readonly int|float|null $delay;
@@ -24,6 +26,7 @@ final class AsJob
     public readonly int $version;
     public readonly ?string $unique;
 
+    /** @phpstan-param int|float|non-empty-list<int|float>|string|null $backoff */
     public function __construct(string $name, ?string $queue = null, ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, ?int $priority = null, int|float|null $delay = null, int|float|string|null $expires = null, int $version = 1, ?string $unique = null) {}
 }
 
@@ -157,6 +160,7 @@ final class PayloadException extends QueueException
 
 final class NotFound extends QueueException
 {
+    /** @var list<string> */
     public array $ids = [];
 }
 
@@ -227,6 +231,8 @@ final class Job
     /**
      * Runs when the handler has ended, however it did, in reverse order and before the job is settled. One that throws makes the
      * attempt a failure.
+     *
+     * @phpstan-param callable(): mixed $cleanup
      */
     public function defer(callable $cleanup): void {}
 
@@ -333,7 +339,9 @@ final class JobInfo
     public readonly ?string $unique;
     public readonly mixed $payload;
     public readonly ?string $payloadError;
+    /** @var array<string, string> */
     public readonly array $context;
+    /** @var array<string, int|float|string> what the push said */
     public readonly array $options;
     public readonly \DateTimeImmutable $enqueuedAt;
     public readonly ?\DateTimeImmutable $availableAt;
@@ -341,9 +349,11 @@ final class JobInfo
     public readonly ?string $reservedBy;
     public readonly ?\DateTimeImmutable $diedAt;
     public readonly ?string $reason;
+    /** @var array{class: ?string, message: ?string, where: ?string, trace: ?string}|null */
     public readonly ?array $lastError;
+    /** @var list<array{started: \DateTimeImmutable, ended: \DateTimeImmutable, worker: ?string, outcome: ?string, class: ?string, message: ?string, shared?: true}> */
     public readonly array $history;
-    /** ['percent' => float, 'note' => ?string] */
+    /** @var array{percent: float, note: ?string}|null */
     public readonly ?array $progress;
     public readonly mixed $result;
     /** Why there is none though the job gave one. */
@@ -402,36 +412,66 @@ final class Queue
      *     holder is returned and nothing is stored (see onDuplicate)
      * @param array $context texts that travel along, for trace ids and the like
      * @phpstan-param array<string, string> $context
-     * @param mixed $options retryUntil, expires, onExpire (dead, drop), track, uniqueScope (until_done, until_started),
-     *     onDuplicate (keep, replace, error), maxWait, idempotent, idempotentFor, guard ([statement, [parameter, ...]])
+     * @phpstan-param int|float|non-empty-list<int|float>|string|null $backoff
+     * @param ?string $uniqueScope how long the unique key is held: to the job's end, or until its handler first starts (default until_done)
+     * @phpstan-param 'until_done'|'until_started'|null $uniqueScope
+     * @param ?string $onDuplicate the unique key is held: keep that job, put this one in its place, or refuse the push (default keep)
+     * @phpstan-param 'keep'|'replace'|'error'|null $onDuplicate
+     * @param int|float|null $maxWait on_duplicate=replace: due at most so long after the first push of the key (default 0)
+     * @param ?bool $idempotent a push whose id exists changes nothing and is no error; needs an id (default false)
+     * @param int|float|null $idempotentFor idempotent: how long the id is remembered after the job has ended (default 3600)
+     * @param ?bool $track the job's result can be read for keep_done seconds, at least 3600, after its end (default false)
+     * @param \DateTimeInterface|int|float|string|null $retryUntil no retry after that; given without tries it is the only limit
+     * @param \DateTimeInterface|int|float|string|null $expires a job that has not started by then is not run
+     * @param ?string $onExpire what becomes of an expired job (default dead)
+     * @phpstan-param 'dead'|'drop'|null $onExpire
+     * @param array|string|null $guard a statement, or [statement, [parameter, ...]]: stored only when it is true
+     * @phpstan-param array{0: string, 1?: list<int|float|string|bool|null>}|string|null $guard
      * @throws PayloadException a value cannot travel; path says which
      * @throws DuplicateJob the id, or with onDuplicate: "error" the unique key, is taken
      * @throws QueueFull the queue's capacity is reached
      * @throws GuardRefused the guard was not true
      * @throws OutcomeUnknown the answer was lost: it may have been stored under the exception's id
      */
-    public function push(string|object $job, mixed $payload = null, ?string $queue = null, int|float|null $delay = null, ?\DateTimeInterface $at = null, ?int $priority = null, ?string $id = null, ?int $version = null, ?string $unique = null, ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, array $context = [], mixed ...$options): string {}
+    public function push(string|object $job, mixed $payload = null, ?string $queue = null, int|float|null $delay = null, ?\DateTimeInterface $at = null, ?int $priority = null, ?string $id = null, ?int $version = null, ?string $unique = null, ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, array $context = [], ?string $uniqueScope = null, ?string $onDuplicate = null, int|float|null $maxWait = null, ?bool $idempotent = null, int|float|null $idempotentFor = null, ?bool $track = null, \DateTimeInterface|int|float|string|null $retryUntil = null, \DateTimeInterface|int|float|string|null $expires = null, ?string $onExpire = null, array|string|null $guard = null): string {}
 
     /**
      * The store's statement for this push, for a transaction of the caller's own (PostgreSQL, MariaDB, SQLite). Its answer is
      * one row: id, and result: stored, held (the unique key or the idempotent id, by the job of that id), replaced, full,
      * duplicate. Rolled back, it has never been.
      *
-     * @param mixed $options as push; placeholders: "?" (PDO, mysqli, SQLite3, the default) or "$" (pg_query_params)
+     * @phpstan-param array<string, string> $context
+     * @phpstan-param int|float|non-empty-list<int|float>|string|null $backoff
+     * @param ?string $uniqueScope how long the unique key is held: to the job's end, or until its handler first starts (default until_done)
+     * @phpstan-param 'until_done'|'until_started'|null $uniqueScope
+     * @param ?string $onDuplicate the unique key is held: keep that job, put this one in its place, or refuse the push (default keep)
+     * @phpstan-param 'keep'|'replace'|'error'|null $onDuplicate
+     * @param int|float|null $maxWait on_duplicate=replace: due at most so long after the first push of the key (default 0)
+     * @param ?bool $idempotent a push whose id exists changes nothing and is no error; needs an id (default false)
+     * @param int|float|null $idempotentFor idempotent: how long the id is remembered after the job has ended (default 3600)
+     * @param ?bool $track the job's result can be read for keep_done seconds, at least 3600, after its end (default false)
+     * @param \DateTimeInterface|int|float|string|null $retryUntil no retry after that; given without tries it is the only limit
+     * @param \DateTimeInterface|int|float|string|null $expires a job that has not started by then is not run
+     * @param ?string $onExpire what becomes of an expired job (default dead)
+     * @phpstan-param 'dead'|'drop'|null $onExpire
+     * @param array|string|null $guard a statement, or [statement, [parameter, ...]]: stored only when it is true
+     * @phpstan-param array{0: string, 1?: list<int|float|string|bool|null>}|string|null $guard
+     * @param string $placeholders "?" (PDO, mysqli, SQLite3) or "$" (pg_query_params)
+     * @phpstan-param '?'|'$' $placeholders
      * @return array
      * @phpstan-return array{string, list<int|float|string|null>}
      */
-    public function pushStatement(string|object $job, mixed $payload = null, ?string $queue = null, int|float|null $delay = null, ?\DateTimeInterface $at = null, ?int $priority = null, ?string $id = null, ?int $version = null, ?string $unique = null, ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, array $context = [], mixed ...$options): array {}
+    public function pushStatement(string|object $job, mixed $payload = null, ?string $queue = null, int|float|null $delay = null, ?\DateTimeInterface $at = null, ?int $priority = null, ?string $id = null, ?int $version = null, ?string $unique = null, ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, array $context = [], ?string $uniqueScope = null, ?string $onDuplicate = null, int|float|null $maxWait = null, ?bool $idempotent = null, int|float|null $idempotentFor = null, ?bool $track = null, \DateTimeInterface|int|float|string|null $retryUntil = null, \DateTimeInterface|int|float|string|null $expires = null, ?string $onExpire = null, array|string|null $guard = null, string $placeholders = "?"): array {}
 
     /**
      * Pushes any number of jobs in bounded chunks; each is judged singly, those of a chunk that are accepted are stored
      * together.
      * jobs: each [name, payload, option: value ...] or a job object. onChunk gets each chunk's list of results, and [] is
-     * returned: a generator needs constant memory.
+     * returned: a generator needs constant memory. What is neither is a TypeError at once.
      *
-     * @phpstan-param iterable<array<int|string, mixed>|object> $jobs
-     * @phpstan-param (callable(list<string|QueueException>): mixed)|null $onChunk
-     * @phpstan-return list<string|QueueException> ids or what befell that job, in the order of the input
+     * @phpstan-param iterable<array{0: string, 1?: mixed, queue?: ?string, tries?: ?int, timeout?: int|float|null, backoff?: int|float|non-empty-list<int|float>|string|null, delay?: int|float|null, at?: ?\DateTimeInterface, priority?: ?int, id?: ?string, version?: ?int, unique?: ?string, uniqueScope?: 'until_done'|'until_started'|null, onDuplicate?: 'keep'|'replace'|'error'|null, maxWait?: int|float|null, idempotent?: ?bool, idempotentFor?: int|float|null, track?: ?bool, retryUntil?: \DateTimeInterface|int|float|string|null, expires?: \DateTimeInterface|int|float|string|null, onExpire?: 'dead'|'drop'|null, context?: array<string, string>, guard?: array{0: string, 1?: list<int|float|string|bool|null>}|string|null}|object> $jobs
+     * @phpstan-param (callable(list<string|\Throwable>): mixed)|null $onChunk
+     * @phpstan-return list<string|\Throwable> ids or what befell that job, in the order of the input
      */
     public function pushMany(iterable $jobs, ?callable $onChunk = null): array {}
 
@@ -518,10 +558,18 @@ final class Queue
      */
     public function retry(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
-    /** Removes dead jobs; arguments as retry. */
+    /**
+     * Removes dead jobs; arguments as retry.
+     *
+     * @phpstan-param list<string>|string $ids
+     */
     public function forget(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
-    /** Removes all dead jobs, or those that the filter fits. */
+    /**
+     * Removes all dead jobs, or those that the filter fits.
+     *
+     * @phpstan-param list<string>|string $ids
+     */
     public function flush(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
     /** Removes what was only kept and whose time is over, and dead jobs older than olderThan seconds; the number of dead ones. */
@@ -558,7 +606,7 @@ final class Queue
      * The live workers of the store.
      *
      * @return array
-     * @phpstan-return list<array<string, mixed>> id, host, name, queues, names, pid, processes, running, held, startedAt, aliveUntil, lease
+     * @phpstan-return list<array{id: string, host: string, name: ?string, queues: list<string>, names: list<string>, pid: int, processes: int, running: int, held: int, startedAt: ?\DateTimeImmutable, aliveUntil: ?\DateTimeImmutable, lease: float}>
      */
     public function workers(): array {}
 
@@ -571,7 +619,11 @@ final class Queue
      */
     public function doctor(bool $audit = false): array {}
 
-    /** Adds a listener for job.pushed, called with an Event after each push of this object. */
+    /**
+     * Adds a listener for job.pushed, called with an Event after each push of this object.
+     *
+     * @phpstan-param callable(Event): mixed $listener
+     */
     public function on(string $event, callable $listener): static {}
 
     /** Creates or updates what the store needs; nothing to do is fine. */
@@ -609,10 +661,15 @@ final class Stats implements \JsonSerializable
     public readonly int $backlog;
     public readonly ?float $oldestReadyAge;
     public readonly int $capacity;
+    /** @var list<array{at: \DateTimeImmutable, pushed: int, done: int, failed: int, retried: int, crashed: int, released: int, timedOut: int, runs: list<array{upTo: ?float, count: int}>}> */
     public readonly array $perMinute;
 
     private function __construct() {}
 
+    /**
+     * @return array
+     * @phpstan-return array<string, mixed>
+     */
     public function jsonSerialize(): array {}
 }
 
@@ -626,20 +683,76 @@ final class Stats implements \JsonSerializable
 final class Worker
 {
     /**
-     * @param mixed $options worker options by name: processes, tries, timeout, backoff, lease, memory ... (doc/configuration.md)
+     * @param ?int $tries failures and crashes after which the job is dead (default 3)
+     * @param int|float|null $timeout longest run of the handler (default 60)
+     * @param int|float|array|string|null $backoff wait after the first, second, ... failure; the last entry repeats (default 10,60,300)
+     * @phpstan-param int|float|non-empty-list<int|float>|string|null $backoff
+     * @param ?int $maxCrashes deaths of its process after which the job is dead (default 3)
+     * @param ?int $maxExceptions throws of the handler after which the job is dead (default 0)
+     * @param ?int $maxReleases how often a job may release itself (default 0)
+     * @param array|string|null $dontRetry exception classes after which the job is dead at once
+     * @phpstan-param non-empty-list<string>|string|null $dontRetry
+     * @param ?bool $failOnTimeout a job over its time limit is dead at once (default false)
+     * @param int|float|null $keepDone how long a finished job can still be found (default 0)
+     * @param int|float|null $deadRetention how long a job that becomes dead is kept and can be put back (default 0)
+     * @param int|float|null $jitter share of the backoff that chance adds at most, so that retries do not come in step (default 0.1)
+     * @param ?int $processes children that run handlers (default 1)
+     * @param int|float|null $timeoutGrace time from the exception at the time limit to the kill (default 5)
+     * @param int|float|null $lease how long a worker that fell silent keeps its jobs; renewed every third of it (default 30)
+     * @param int|float|null $sleep longest wait between looks where the store cannot wake the worker (default 1)
+     * @param int|float|null $rest pause after each job (default 0)
+     * @param ?int $maxJobs stop after so many jobs (default 0)
+     * @param int|float|null $maxTime stop after so long, idle time included (default 0)
+     * @param ?int $memory private memory of a child above which it is replaced after its job (default 128)
+     * @param ?int $recycleJobs replace a child after so many jobs (default 0)
+     * @param int|float|null $recycleTime replace a child after so long (default 0)
+     * @param ?bool $stopWhenEmpty stop when nothing is ready and nothing runs here (default false)
+     * @param int|float|null $stopWhenEmptyFor stop when it has been empty for so long (default 0)
+     * @param ?bool $once run at most one job and wait for none (default false)
+     * @param int|float|null $drain how long running jobs may go on after a stop request (default 0)
+     * @param ?int $maxReserveFailures failed looks at the store in a row after which the worker stops (default 5)
+     * @param int|float|null $unknownFor how long a job waits for a worker that knows its name before it is dead (default 3600)
+     * @param ?string $errors what is kept of a handler's error: all of it, or its class name only (default full)
+     * @phpstan-param 'full'|'class'|null $errors
+     * @param ?string $name a name for this worker, shown beside its id
+     * @param ?bool $force go on while all queues are paused; a queue's own pause still holds (default false)
+     * @param int|string|null $prefetch jobs held beyond the running ones (default auto)
+     * @phpstan-param int|'auto'|null $prefetch
+     * @param mixed $output what the worker prints about its jobs (default auto)
+     * @phpstan-param string|resource|(callable(string): mixed)|null $output
+     * @param ?bool $verbose also print when a job starts (default false)
+     * @param ?string $readyFile a file that exists exactly while the worker takes jobs
      * @throws \ValueError an option that is unknown, misplaced or out of its range
      */
-    public function __construct(Queue $queue, mixed ...$options) {}
+    public function __construct(Queue $queue, ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, ?int $maxCrashes = null, ?int $maxExceptions = null, ?int $maxReleases = null, array|string|null $dontRetry = null, ?bool $failOnTimeout = null, int|float|null $keepDone = null, int|float|null $deadRetention = null, int|float|null $jitter = null, ?int $processes = null, int|float|null $timeoutGrace = null, int|float|null $lease = null, int|float|null $sleep = null, int|float|null $rest = null, ?int $maxJobs = null, int|float|null $maxTime = null, ?int $memory = null, ?int $recycleJobs = null, int|float|null $recycleTime = null, ?bool $stopWhenEmpty = null, int|float|null $stopWhenEmptyFor = null, ?bool $once = null, int|float|null $drain = null, ?int $maxReserveFailures = null, int|float|null $unknownFor = null, ?string $errors = null, ?string $name = null, ?bool $force = null, int|string|null $prefetch = null, mixed $output = null, ?bool $verbose = null, ?string $readyFile = null) {}
 
     /**
      * Announces a handler.
      *
      * handler: called with (Job $job, mixed $payload); a class's name: from the resolver, else made anew for
      *     each job, its handle() or __invoke() is called
-     * @param mixed $options handler options by name: tries, timeout, backoff, failed, maps, keepDone ...
+     * @template TPayload
+     * @phpstan-param (callable(Job, TPayload): mixed)|class-string $handler
+     * @param ?int $tries failures and crashes after which the job is dead (default 3)
+     * @param int|float|null $timeout longest run of the handler (default 60)
+     * @param int|float|array|string|null $backoff wait after the first, second, ... failure; the last entry repeats (default 10,60,300)
+     * @phpstan-param int|float|non-empty-list<int|float>|string|null $backoff
+     * @param ?int $maxCrashes deaths of its process after which the job is dead (default 3)
+     * @param ?int $maxExceptions throws of the handler after which the job is dead (default 0)
+     * @param ?int $maxReleases how often a job may release itself (default 0)
+     * @param array|string|null $dontRetry exception classes after which the job is dead at once
+     * @phpstan-param non-empty-list<string>|string|null $dontRetry
+     * @param ?bool $failOnTimeout a job over its time limit is dead at once (default false)
+     * @param int|float|null $keepDone how long a finished job can still be found (default 0)
+     * @param int|float|null $deadRetention how long a job that becomes dead is kept and can be put back (default 0)
+     * @param ?string $maps PHP: what a map of the payload becomes (default array)
+     * @phpstan-param 'array'|'object'|null $maps
+     * @param int|float|null $jitter share of the backoff that chance adds at most, so that retries do not come in step (default 0.1)
+     * @param ?callable $failed runs when a job of it has died
+     * @phpstan-param (callable(JobInfo, ?\Throwable): mixed)|null $failed
      * @throws \ValueError the name and version are registered already, or the worker has started
      */
-    public function handle(string $name, callable|string $handler, int $version = 1, mixed ...$options): static {}
+    public function handle(string $name, callable|string $handler, int $version = 1, ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, ?int $maxCrashes = null, ?int $maxExceptions = null, ?int $maxReleases = null, array|string|null $dontRetry = null, ?bool $failOnTimeout = null, int|float|null $keepDone = null, int|float|null $deadRetention = null, ?string $maps = null, int|float|null $jitter = null, ?callable $failed = null): static {}
 
     /**
      * Announces classes with #[AsJob].
@@ -659,7 +772,7 @@ final class Worker
     /**
      * Wraps every handler, outermost first; not calling $next and returning is done.
      *
-     * @phpstan-param callable(Job, mixed, callable): mixed ...$middleware
+     * @phpstan-param callable(Job, mixed, Next): mixed ...$middleware
      */
     public function middleware(callable ...$middleware): static {}
 
@@ -676,11 +789,53 @@ final class Worker
      *
      * @param array|string $queues in the order to serve; none: the connection's
      * @phpstan-param list<string>|string $queues
-     * @param mixed $options worker options that win over the constructor's
+     * @param ?int $tries failures and crashes after which the job is dead (default 3)
+     * @param int|float|null $timeout longest run of the handler (default 60)
+     * @param int|float|array|string|null $backoff wait after the first, second, ... failure; the last entry repeats (default 10,60,300)
+     * @phpstan-param int|float|non-empty-list<int|float>|string|null $backoff
+     * @param ?int $maxCrashes deaths of its process after which the job is dead (default 3)
+     * @param ?int $maxExceptions throws of the handler after which the job is dead (default 0)
+     * @param ?int $maxReleases how often a job may release itself (default 0)
+     * @param array|string|null $dontRetry exception classes after which the job is dead at once
+     * @phpstan-param non-empty-list<string>|string|null $dontRetry
+     * @param ?bool $failOnTimeout a job over its time limit is dead at once (default false)
+     * @param int|float|null $keepDone how long a finished job can still be found (default 0)
+     * @param int|float|null $deadRetention how long a job that becomes dead is kept and can be put back (default 0)
+     * @param int|float|null $jitter share of the backoff that chance adds at most, so that retries do not come in step (default 0.1)
+     * @param ?int $processes children that run handlers (default 1)
+     * @param int|float|null $timeoutGrace time from the exception at the time limit to the kill (default 5)
+     * @param int|float|null $lease how long a worker that fell silent keeps its jobs; renewed every third of it (default 30)
+     * @param int|float|null $sleep longest wait between looks where the store cannot wake the worker (default 1)
+     * @param int|float|null $rest pause after each job (default 0)
+     * @param ?int $maxJobs stop after so many jobs (default 0)
+     * @param int|float|null $maxTime stop after so long, idle time included (default 0)
+     * @param ?int $memory private memory of a child above which it is replaced after its job (default 128)
+     * @param ?int $recycleJobs replace a child after so many jobs (default 0)
+     * @param int|float|null $recycleTime replace a child after so long (default 0)
+     * @param ?bool $stopWhenEmpty stop when nothing is ready and nothing runs here (default false)
+     * @param int|float|null $stopWhenEmptyFor stop when it has been empty for so long (default 0)
+     * @param ?bool $once run at most one job and wait for none (default false)
+     * @param int|float|null $drain how long running jobs may go on after a stop request (default 0)
+     * @param ?int $maxReserveFailures failed looks at the store in a row after which the worker stops (default 5)
+     * @param int|float|null $unknownFor how long a job waits for a worker that knows its name before it is dead (default 3600)
+     * @param ?string $errors what is kept of a handler's error: all of it, or its class name only (default full)
+     * @phpstan-param 'full'|'class'|null $errors
+     * @param ?string $name a name for this worker, shown beside its id
+     * @param ?bool $force go on while all queues are paused; a queue's own pause still holds (default false)
+     * @param int|string|null $prefetch jobs held beyond the running ones (default auto)
+     * @phpstan-param int|'auto'|null $prefetch
+     * @param mixed $output what the worker prints about its jobs (default auto)
+     * @phpstan-param string|resource|(callable(string): mixed)|null $output
+     * @param ?bool $verbose also print when a job starts (default false)
+     * @param ?string $readyFile a file that exists exactly while the worker takes jobs
      */
-    public function run(array|string $queues = [], mixed ...$options): int {}
+    public function run(array|string $queues = [], ?int $tries = null, int|float|null $timeout = null, int|float|array|string|null $backoff = null, ?int $maxCrashes = null, ?int $maxExceptions = null, ?int $maxReleases = null, array|string|null $dontRetry = null, ?bool $failOnTimeout = null, int|float|null $keepDone = null, int|float|null $deadRetention = null, int|float|null $jitter = null, ?int $processes = null, int|float|null $timeoutGrace = null, int|float|null $lease = null, int|float|null $sleep = null, int|float|null $rest = null, ?int $maxJobs = null, int|float|null $maxTime = null, ?int $memory = null, ?int $recycleJobs = null, int|float|null $recycleTime = null, ?bool $stopWhenEmpty = null, int|float|null $stopWhenEmptyFor = null, ?bool $once = null, int|float|null $drain = null, ?int $maxReserveFailures = null, int|float|null $unknownFor = null, ?string $errors = null, ?string $name = null, ?bool $force = null, int|string|null $prefetch = null, mixed $output = null, ?bool $verbose = null, ?string $readyFile = null): int {}
 
-    /** At most one job, inline and silent. Was there one? */
+    /**
+     * At most one job, inline and silent. Was there one?
+     *
+     * @phpstan-param list<string>|string $queues
+     */
     public function runNext(array|string $queues = []): bool {}
 
     /** Asks the worker to stop, from inside a handler or listener, too. */

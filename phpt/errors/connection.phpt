@@ -35,7 +35,7 @@ ValueError
 ValueError
 ValueError
 ValueError
-ValueError
+TypeError
 TypeError
 Error
 bool(false)

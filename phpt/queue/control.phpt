@@ -58,6 +58,13 @@ refused(fn () => $queue->clear(''));
 // prune: by age alone
 var_dump($queue->prune(), $queue->prune(dryRun: true, olderThan: 0), $queue->prune(olderThan: 3600), $queue->prune(false, 0), $queue->prune(olderThan: 0));
 refused(fn () => $queue->prune(olderThan: -1));
+// a flag is true or false, never what is merely true
+foreach ([-1, 'no', 0, null] as $flag) {
+    refused(fn () => $queue->prune($flag));
+}
+refused(fn () => $queue->cancel('x', hard: 1));
+refused(fn () => $queue->retry(all: 'no'));
+refused(fn () => $queue->doctor(audit: 1));
 // finished jobs whose time is over, in several steps
 $queue->pushMany(array_map(fn ($i) => ['k', $i, 'queue' => 'keep'], range(1, 1200)));
 (new Worker($queue, processes: 0, output: 'quiet', keepDone: 2))->handle('k', fn () => null)->run('keep', stopWhenEmpty: true);
@@ -99,5 +106,12 @@ int(0)
 int(1)
 int(0)
 ValueError: olderThan must be a number of seconds, 0 or more
+TypeError: JobQueue\Queue::prune(): Argument #1 ($dryRun) must be of type bool, int given
+TypeError: JobQueue\Queue::prune(): Argument #1 ($dryRun) must be of type bool, string given
+TypeError: JobQueue\Queue::prune(): Argument #1 ($dryRun) must be of type bool, int given
+TypeError: JobQueue\Queue::prune(): Argument #1 ($dryRun) must be of type bool, null given
+TypeError: JobQueue\Queue::cancel(): Argument #2 ($hard) must be of type bool, int given
+TypeError: JobQueue\Queue::retry(): Argument #6 ($all) must be of type bool, string given
+TypeError: JobQueue\Queue::doctor(): Argument #1 ($audit) must be of type bool, int given
 bool(true)
 int(0)

@@ -25,7 +25,7 @@ echo refused_as(fn () => $lost->done()), "\n";
 ?>
 --EXPECT--
 crashed 1: the process or the worker that ran the job died
-lease_lost: the worker's lease ran out while the job was running
+lease_lost: the worker's lease ran out while the job was running or about to run
 bool(false)
 bool(true)
 bool(true)

@@ -29,25 +29,25 @@ refused(fn () => $queue->push('x', at: new DateTimeImmutable('@253402300800')));
 --EXPECT--
 ValueError: unknown option "dealy", did you mean "delay"?
 ValueError: option "processes" belongs to the worker, not to push
-ValueError: unknown option "retry_until"
+ValueError: option "retryUntil" belongs to push, not to the worker
 ValueError: option "lease" belongs to the worker, not to the handler
 ValueError: option "delay" belongs to push, not to the connection
 ValueError: unknown option "dealy", did you mean "delay"?
 ValueError: option "processes" belongs to the worker, not to push
-ValueError: unknown option "retry_until"
+ValueError: option "retryUntil" belongs to push, not to the worker
 ValueError: option "lease" belongs to the worker, not to the handler
 ValueError: option "delay" belongs to push, not to the connection
 ValueError: unknown option "dealy", did you mean "delay"?
 ValueError: option "processes" belongs to the worker, not to push
-ValueError: unknown option "retry_until"
+ValueError: option "retryUntil" belongs to push, not to the worker
 ValueError: option "lease" belongs to the worker, not to the handler
 ValueError: option "delay" belongs to push, not to the connection
 ValueError: an option's name holds a NUL byte
-ValueError: option "processes" must be a whole number from 0 to 1024 (0 = inline, without a fork), got "a list"
+TypeError: processes: a number is expected, array given
 1
 an option's name holds a NUL byte
 unknown option "tracked", did you mean "track"?
-option "delay" must be seconds from 0 to 315619200 (0 = at once), got "a list"
+delay: a number is expected, array given
 ready
 ready
 ready

@@ -74,7 +74,7 @@ ValueError
 ValueError
 ValueError
 ValueError
-ValueError
+TypeError
 TypeError
 ValueError
 TypeError

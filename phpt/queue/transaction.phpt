@@ -69,6 +69,15 @@ run_statement($pdo, $job->doneStatement(result: ['receipt' => 7]));
 $pdo->commit();
 echo json_encode($queue->wait('tracked', 0)), "\n";
 
+// ... and is the statement's alone: rolled back, what comes after it counts
+$queue->push('tracked', null, queue: 'tracked', id: 'again', track: true);
+$job = $queue->reserve('tracked');
+$pdo->beginTransaction();
+run_statement($pdo, $job->doneStatement(result: 'never'));
+$pdo->rollBack();
+$job->done();
+echo json_encode($queue->wait('again', 0)), "\n";
+
 // a lease that is lost fails the transaction
 putenv('JOBQUEUE_TEST_SHORT_LEASE=1');
 $queue->push('fenced', null, queue: 'fence');
@@ -109,6 +118,7 @@ rollBack reserved
 commit gone
 no result
 {"receipt":7}
+null
 refused
 reserved
 ValueError: placeholders must be "?" (PDO, mysqli, SQLite3) or "$" (pg_query_params), ":name" given

@@ -85,11 +85,11 @@ unlink($log);
 --SKIPIF--
 <?php if (!extension_loaded('pcntl')) die('skip no pcntl'); ?>
 --EXPECTF--
-0 before | Worker ID watching default (1 process) | Processed: ok ID 0 ms | Stopping: Nothing left to do | Ran 1 jobs
-0 before | Worker ID watching default (inline) | Processed: ok ID 0 ms | Stopping: Nothing left to do | Ran 1 jobs
+0 before | Worker ID watching default (1 process) | Processed: ok ID 0 ms | Stopping: Nothing left to do | Ran 1 job
+0 before | Worker ID watching default (inline) | Processed: ok ID 0 ms | Stopping: Nothing left to do | Ran 1 job
 TypeError: output: auto, jobs, summary, json, quiet, a path with a slash, an open stream with a file descriptor, or inline a callable is expected, a closed resource, or one that is no stream, given
 int(0)
-Worker ID watching default (inline) | Processed: ok ID 0 ms | Stopping: Nothing left to do | Ran 1 jobs
+Worker ID watching default (inline) | Processed: ok ID 0 ms | Stopping: Nothing left to do | Ran 1 job
 int(0)
 int(3)
 int(3)

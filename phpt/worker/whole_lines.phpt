@@ -3,7 +3,10 @@ What handlers print: whole lines, in order, before the job's own line, nothing l
 --EXTENSIONS--
 jobqueue
 --SKIPIF--
-<?php if (!function_exists('proc_open')) die('skip proc_open'); ?>
+<?php
+if (!function_exists('proc_open')) die('skip proc_open');
+if (getenv('JOBQUEUE_SANITIZED')) die('skip a sanitizer has its own words when memory is exhausted');
+?>
 --INI--
 error_log=/dev/null
 --FILE--

@@ -125,15 +125,51 @@ def test_push_many_judges_singly(queue: Queue) -> None:
             ("e", 1, {"nonsense": 1}),
             ("a", 1, {"id": "x1"}),
             ("a", 1, {"id": "x1"}),
-            "text",  # type: ignore[list-item]
+            (7, None),  # type: ignore[list-item]
         ]
     )
     good = [isinstance(result, str) for result in results]
     assert good == [True, False, True, True, False, True, False, False]
     assert isinstance(results[1], PayloadError) and results[1].path == "payload"
-    assert all(isinstance(results[i], QueueError) for i in (4, 7))
+    assert type(results[4]) is ValueError and type(results[7]) is TypeError
     assert isinstance(results[6], DuplicateJob) and results[6].id == "x1"
     assert queue.stats("default").ready == 3 and queue.stats("mail").ready == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"nonsense": 1},
+        {"tries": -1},
+        {"unique": 5},
+        {"track": "no"},
+        {"guard": "neither SQL nor Lua"},
+        {"guard": 5},
+        {"context": 5},
+    ],
+)
+def test_a_mistake_is_the_same_class_in_push_many(queue: Queue, options: dict[str, Any]) -> None:
+    """Rule B3."""
+    with pytest.raises(Exception) as caught:
+        queue.push("a", None, **options)
+    (result,) = queue.push_many([("a", None, options)])
+    assert type(result) is type(caught.value) and type(result) in (ValueError, TypeError)
+    assert str(result) == str(caught.value)
+
+
+def test_push_many_refuses_what_is_no_job(queue: Queue) -> None:
+    """Rule B3: 20,000 failed results would not be looked at."""
+    wrong: list[Any] = [{"name": "a", "payload": i} for i in range(20_000)]
+    given: list[Any] = [(wrong, "dict"), ([["a", 1]], "list"), ("text", "str"), ([()], "tuple")]
+    for jobs, kind in given:
+        with pytest.raises(TypeError) as caught:
+            queue.push_many(jobs)
+        text = "a job to push: a tuple (name, payload, {option: value}) is expected"
+        assert str(caught.value) == f"{text}, {kind} given"
+    assert queue.stats("default").ready == 0
+    with pytest.raises(TypeError, match="dict given"):
+        queue.push_many([("before", 1), *wrong])
+    assert queue.stats("default").ready == 1
 
 
 def test_push_many_from_a_generator_in_constant_memory(queue: Queue) -> None:

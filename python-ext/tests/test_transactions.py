@@ -188,6 +188,32 @@ def test_the_statement_carries_the_result(db: Database, program: Program, dsn: s
     assert ended.code == 0 and queue.wait("pool", 0) == "three", ended.err
 
 
+@pytest.mark.parametrize("returned", ["returned", None])
+def test_a_rolled_back_statement_leaves_no_result(
+    db: Database, queue: Queue, returned: Any
+) -> None:
+    """Rules N7, O1: its result is the statement's alone; then what the handler returns counts."""
+
+    def rolls_back(job: Any, payload: Any) -> Any:
+        db.one(*job.done_statement(result="never"))
+        db.connection.rollback()
+        return returned
+
+    def goes_on(job: Any, payload: Any) -> Any:
+        db.one(*job.done_statement(result="never"))
+        db.connection.rollback()
+        db.one(*job.done_statement())
+        db.connection.commit()
+        return returned
+
+    worker = Worker(queue, processes=0, tries=1)
+    worker.handle("rolls.back", rolls_back).handle("goes.on", goes_on)
+    queue.push("rolls.back", track=True, id="first")
+    assert worker.run_next() and queue.wait("first", 0) == returned
+    queue.push("goes.on", track=True, id="second")
+    assert worker.run_next() and queue.wait("second", 0) is None
+
+
 def test_a_stale_token_makes_the_transaction_fail(db: Database, dsn: str, queue: Queue) -> None:
     """Rules O1, C3."""
     queue.push("a", id="first")

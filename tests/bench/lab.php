@@ -108,11 +108,20 @@ abstract class Lab
     private array $figures = [];
     protected string $notes;
     protected string $trace;
+    private string $copies;
 
     public function __construct(protected string $build, protected Store $store, protected bool $quick)
     {
         $this->notes = "$build/bench/notes";
         $this->trace = "$build/bench/strace";
+        $this->useCopies("$build/bench/lib");
+    }
+
+    /* The folder of the library and the extension that are measured; see keep_copies of run.php. */
+    protected function useCopies(string $folder): void
+    {
+        $this->copies = $folder;
+        putenv("LD_LIBRARY_PATH=$folder");
     }
 
     /** @return array<string, list<float>> */
@@ -169,7 +178,7 @@ abstract class Lab
         if (str_starts_with($part, 'python_'))
             return ['env', "PYTHONPATH=$this->build/bench/python", 'PYTHONDONTWRITEBYTECODE=1', getenv('PYTHON') ?: 'python3',
                 __DIR__ . '/part.py', substr($part, 7), ...array_map('strval', $arguments)];
-        $extension = $part === 'bare' ? [] : ['-d', "extension=$this->build/bench/lib/jobqueue.so"];
+        $extension = $part === 'bare' ? [] : ['-d', "extension=$this->copies/jobqueue.so"];
         return [PHP_BINARY, ...$extension, __DIR__ . '/part.php', $part, ...array_map('strval', $arguments)];
     }
 
@@ -226,6 +235,21 @@ abstract class Lab
         if ($status !== 0 || !is_array($result) || ($result['code'] ?? 0) !== 0)
             throw new RuntimeException("$part ended with status $status: $out");
         return $result;
+    }
+
+    /* Drains and answers [jobs per second between first and last start, CPU seconds of the whole worker]. */
+    protected function drained(string $dsn, int $processes, int $max, int $expected, string $part = 'drain'): array
+    {
+        @unlink($this->notes);
+        $before = Proc::endedCpu();
+        $this->part($part, $dsn, $processes, $max, $this->notes);
+        $cpu = Proc::endedCpu() - $before;
+        $rows = array_map(fn ($line) => array_map('intval', explode(' ', $line)), $this->notes());
+        $count = array_sum(array_column($rows, 2));
+        if ($count < $expected)
+            throw new RuntimeException("$count of $expected jobs were run");
+        $span = max(array_column($rows, 1)) - min(array_column($rows, 0));
+        return [($count - 1) / $span * 1e9, $cpu];
     }
 
     /* ---- floors --------------------------------------------------------------------------------- */

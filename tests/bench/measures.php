@@ -71,21 +71,6 @@ final class Measures extends Lab
         $this->note('python_drain', $this->drained($dsn, 1, 0, $n + 1, 'python_drain')[0]);
     }
 
-    /* Drains and answers [jobs per second between first and last start, CPU seconds of the whole worker]. */
-    private function drained(string $dsn, int $processes, int $max, int $expected, string $part = 'drain'): array
-    {
-        @unlink($this->notes);
-        $before = Proc::endedCpu();
-        $this->part($part, $dsn, $processes, $max, $this->notes);
-        $cpu = Proc::endedCpu() - $before;
-        $rows = array_map(fn ($line) => array_map('intval', explode(' ', $line)), $this->notes());
-        $count = array_sum(array_column($rows, 2));
-        if ($count < $expected)
-            throw new RuntimeException("$count of $expected jobs were run");
-        $span = max(array_column($rows, 1)) - min(array_column($rows, 0));
-        return [($count - 1) / $span * 1e9, $cpu];
-    }
-
     /* The same in Redis with its append-only file. */
     private function withAof(): void
     {

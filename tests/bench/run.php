@@ -4,12 +4,14 @@
  * ./dev bench [STORE...]: the product beside a bare C loop of the same promise, in one run on one machine; the targets
  * stand in TARGETS. `--json` prints everything as JSON, `--write` puts the tables into doc/performance.md with the
  * reasons of reasons.php below what is not met, `--quick` takes a tenth of the jobs (for trying, not for figures).
+ * `--against=TREE` compares with the build of another tree instead (./dev build was run there).
  */
 require __DIR__ . '/lab.php';
 require __DIR__ . '/stores.php';
 require __DIR__ . '/measures.php';
+require __DIR__ . '/against.php';
 
-const OPTIONS = ['--json', '--write', '--quick'];
+const OPTIONS = ['--json', '--write', '--quick', '--against'];
 /* name => [class, floor program's name] */
 const STORES = ['sqlite' => [SqliteStore::class, 'sqlite'], 'redis' => [RedisStore::class, 'redis'],
     'postgresql' => [PostgresStore::class, 'pgsql'], 'mariadb' => [MariadbStore::class, 'mysql']];
@@ -170,17 +172,24 @@ function refuse(string $message): never
     exit(2);
 }
 
-/* [options, names of the stores to measure] */
+/* [options with their values, names of the stores to measure] */
 function arguments(string $build, array $given): array
 {
-    $options = array_values(array_filter($given, fn ($word) => str_starts_with($word, '-')));
-    $names = array_values(array_diff($given, $options));
-    foreach (array_diff($options, OPTIONS) as $option)
-        refuse("unknown option \"$option\", known are " . implode(', ', OPTIONS));
+    $words = array_values(array_filter($given, fn ($word) => str_starts_with($word, '-')));
+    $names = array_values(array_diff($given, $words));
+    $options = [];
+    foreach ($words as $word) {
+        [$option, $value] = explode('=', $word, 2) + [1 => null];
+        if (!in_array($option, OPTIONS, true))
+            refuse("unknown option \"$option\", known are " . implode(', ', OPTIONS));
+        $options[$option] = $value;
+    }
     foreach (array_diff($names, array_keys(STORES)) as $name)
         refuse("unknown store \"$name\", known are " . implode(', ', array_keys(STORES)));
-    if (array_intersect(['--quick'], $options) && in_array('--write', $options, true))
+    if (array_key_exists('--quick', $options) && array_key_exists('--write', $options))
         refuse('--quick gives no figures to keep, so not together with --write');
+    if (array_key_exists('--against', $options) && !is_file("{$options['--against']}/build/php-ext/modules/jobqueue.so"))
+        refuse("--against={$options['--against']}: no build there; it wants a tree in which ./dev build was run");
     $built = array_keys(array_filter(STORES, fn ($store) => is_executable("$build/tests/bench/floor_$store[1]")));
     foreach (array_diff($names, $built) as $name)
         refuse("$name is not built: its client library was missing when the tree was configured");
@@ -188,43 +197,70 @@ function arguments(string $build, array $given): array
 }
 
 /* The tree may be built again while it is measured: all parts use copies. */
-function keep_copies(string $build): void
+function keep_copies(string $build, string $copies): void
 {
-    @mkdir("$build/bench/lib", recursive: true);
+    @mkdir($copies, recursive: true);
     foreach (glob("$build/.libs/libjobqueue.so*") as $file)
-        copy($file, "$build/bench/lib/" . basename($file));
-    copy("$build/php-ext/modules/jobqueue.so", "$build/bench/lib/jobqueue.so");
-    exec('cp -r ' . escapeshellarg("$build/python-ext/lib/.") . ' ' . escapeshellarg("$build/bench/python"));
-    putenv("LD_LIBRARY_PATH=$build/bench/lib:" . getenv('LD_LIBRARY_PATH'));
+        copy($file, "$copies/" . basename($file));
+    copy("$build/php-ext/modules/jobqueue.so", "$copies/jobqueue.so");
 }
 
-function measure(string $build, string $name, bool $quick): array
+function keep_python(string $build): void
+{
+    exec('cp -r ' . escapeshellarg("$build/python-ext/lib/.") . ' ' . escapeshellarg("$build/bench/python"));
+}
+
+/* What $measure finds out on that store. */
+function on_store(string $build, string $name, bool $quick, callable $measure): array
 {
     [$class, $floor] = STORES[$name];
     [$start, $load] = [microtime(true), sys_getloadavg()[0]];
     $store = new $class($name, $floor, $build);
     try {
         $title = $store->title();
-        $figures = (new Measures($build, $store, $quick))->run();
+        $figures = $measure($store);
     } finally {
         $store->close();
     }
     return ['store' => $name, 'title' => $title, 'load' => [$load, sys_getloadavg()[0]], 'seconds' => round(microtime(true) - $start),
-        'quick' => $quick, 'figures' => judge($figures, $name), 'raw' => $figures];
+        'quick' => $quick, 'raw' => $figures];
+}
+
+function about(array $result): string
+{
+    return sprintf('%s. %s; load %.1f before and %.1f after, %d s', $result['title'], machine(), ...$result['load'], ...[$result['seconds']]);
+}
+
+function compare(string $build, string $name, bool $quick): void
+{
+    $result = on_store($build, $name, $quick, fn ($store) =>
+        (new Against($build, $store, $quick))->compare(['this' => "$build/bench/lib", 'other' => "$build/bench/other"]));
+    printf("%s\n\n%s\n", about($result), changes($result['raw']));
+}
+
+function report(string $build, string $name, array $options): array
+{
+    $quick = array_key_exists('--quick', $options);
+    $result = on_store($build, $name, $quick, fn ($store) => (new Measures($build, $store, $quick))->run());
+    $result['figures'] = judge($result['raw'], $name);
+    if (!array_key_exists('--json', $options))
+        printf("%s%s\n\n%s\n", about($result), $quick ? '; --quick: a tenth of the jobs, no figures to keep' : '', table($result['figures']));
+    if (array_key_exists('--write', $options))
+        write_document(dirname(__DIR__, 2) . '/doc/performance.md', $name,
+            about($result) . ".\n\n" . markdown($result['figures']) . reasons($name, $result['figures']));
+    return $result;
 }
 
 $build = $argv[1];
 [$options, $names] = arguments($build, array_slice($argv, 2));
-$results = [];
-keep_copies($build);
-foreach ($names as $name) {
-    $result = $results[] = measure($build, $name, in_array('--quick', $options, true));
-    $about = sprintf("%s. %s; load %.1f before and %.1f after, %d s", $result['title'], machine(), ...$result['load'], ...[$result['seconds']]);
-    if (!in_array('--json', $options, true))
-        printf("%s%s\n\n%s\n", $about, $result['quick'] ? '; --quick: a tenth of the jobs, no figures to keep' : '', table($result['figures']));
-    if (in_array('--write', $options, true))
-        write_document(dirname(__DIR__, 2) . '/doc/performance.md', $name,
-            "$about.\n\n" . markdown($result['figures']) . reasons($name, $result['figures']));
+keep_copies($build, "$build/bench/lib");
+if (isset($options['--against'])) {
+    keep_copies("{$options['--against']}/build", "$build/bench/other");
+    foreach ($names as $name)
+        compare($build, $name, array_key_exists('--quick', $options));
+    exit;
 }
-if (in_array('--json', $options, true))
+keep_python($build);
+$results = array_map(fn ($name) => report($build, $name, $options), $names);
+if (array_key_exists('--json', $options))
     echo json_encode(['machine' => machine(), 'stores' => $results], JSON_PRETTY_PRINT | JSON_UNESCAPED_SLASHES), "\n";

@@ -48,7 +48,7 @@ expect 'monitor --json shows it' 0 out '"paused":true'
 run monitor mail:5
 expect 'monitor shows it' 0 out '; paused'
 run doctor
-expect 'doctor names a paused queue' 0 out 'note     paused' out 'queue "mail" is paused, 1 jobs wait in it' out 'jobqueue resume'
+expect 'doctor names a paused queue' 0 out 'note     paused' out 'queue "mail" is paused, 1 job waits in it' out 'jobqueue resume'
 run pause --all
 expect 'pause --all' 0 is 'all queues: paused'
 run resume mail
@@ -106,7 +106,7 @@ expect 'cancel of a running job asks it' 0 is '{"cancelled":0,"asked":1,"unknown
 run cancel r
 expect 'cancel says that it runs' 0 is 'r: runs, and has been told'
 run show r
-expect 'show says that it has been told to end' 0 out 'told to end (soft)'
+expect 'show says that it has been told to end' 0 out 'told to end (soft)' out ' (1 delivery, 0 failures, 0 crashes,'
 run show r --json
 expect 'and so does its JSON' 0 out '"cancel":"soft"'
 touch go
@@ -217,9 +217,22 @@ kill $view
 wait $view
 rm -f missing.db*
 run restart
-expect 'restart may come before the first push' 0 out 'asked'
+expect 'restart may come before the first push' 0 out 'asked' err "there was no store at sqlite:$folder/missing.db: this makes it"
 run stats
 expect 'and stats has a store now' 0 err 'no queues yet' nerr 'there is no store'
+made() { # made COMMAND...
+    rm -f missing.db*
+    run "$@"
+    expect "$* makes the store and says so" 0 err "there was no store at sqlite:$folder/missing.db: this makes it"
+    run "$@"
+    expect "$* finds it then" 0 nerr 'there was no store'
+}
+made ping
+made doctor
+made doctor --json
+made pause a
+made resume a
+made capacity a 3
 
 # ---- named connections ------------------------------------------------------------------------------------
 

@@ -214,7 +214,7 @@ if command -v sqlite3 >/dev/null; then
     sqlite3 "${JOBQUEUE_DSN#sqlite:}" 'UPDATE jobqueue_ready SET available_at = available_at - 120000;
         UPDATE jobqueue_job SET available_at = available_at - 120000'
     run doctor
-    expect 'doctor: a queue that waits and has no worker (rule J1)' 3 out 'problem  workers' out 'queue "lonely" has 1 ready jobs' out 'no live worker'
+    expect 'doctor: a queue that waits and has no worker (rule J1)' 3 out 'problem  workers' out 'queue "lonely" has 1 ready job,' out 'no live worker'
     run doctor --json
     expect 'doctor: the same as JSON' 3 out '"grade":"problem","check":"workers"' out '"healthy":false'
 fi

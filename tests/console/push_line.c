@@ -62,6 +62,8 @@ static const line_case cases[] = {
     {"{\"name\":\"a\",\"guard\":[\"S\",1]}", JOBQ_EPAYLOAD, "\"guard\" must be"},
     {"{\"name\":\"a\",\"guard\":[\"S\",[[1]]]}", JOBQ_EPAYLOAD, "\"guard\" must be"},
     {"{\"name\":\"a\",\"guard\":[\"S\",[],1]}", JOBQ_EPAYLOAD, "\"guard\" must be"},
+    {"{\"name\":\"a\",\"guard\":[x]}", JOBQ_EPAYLOAD, "payload is malformed at byte 1"},
+    {"{\"name\":\"a\",\"guard\":[\"S\" 1]}", JOBQ_EPAYLOAD, "payload is malformed"},
     {"{\"name\":\"a\",\"guard\":\"\"}", JOBQ_EINVAL, "guard"},
     {"{\"name\":\"a\",\"guard\":\"S\",\"guard\":\"S\"}", JOBQ_EPAYLOAD, "\"guard\" twice"},
     {"{\"name\":\"a\",\"delay\":-1}", JOBQ_EINVAL, "delay"},

@@ -6,6 +6,7 @@
 
 #include "contract/control.h"
 #include "contract/guarantees.h"
+#include "contract/traffic.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -1412,6 +1413,7 @@ static const struct CMUnitTest shared[] = {
     ROW(test_l2_generation),
     ROW(test_control_value_is_told),
     ROW(test_l3_cancel_what_waits),
+    ROW(test_f4_cancelled_and_kept),
     ROW(test_l3_cancel_what_runs),
     ROW(test_l3_wish_is_kept),
     ROW(test_clear),
@@ -1422,6 +1424,7 @@ static const struct CMUnitTest shared[] = {
     ROW(test_b4_capacity_of_a_batch),
     ROW(test_b4_only_if_none),
     ROW(test_b6_replace_what_waits),
+    ROW(test_b6_replaced_is_not_taken_back),
     ROW(test_b6_max_wait),
     ROW(test_b6_one_follower),
     ROW(test_b6_follower_takes_over),
@@ -1452,6 +1455,7 @@ static const struct CMUnitTest shared[] = {
     ROW(test_c3_crowd),
     ROW(test_short_memory),
     ROW(test_model),
+    ROW(test_nothing_is_left),
 };
 
 enum { SHARED = sizeof(shared) / sizeof(shared[0]), OWN = 64 };

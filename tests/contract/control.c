@@ -167,6 +167,27 @@ void test_l3_cancel_what_waits(void **state)
     assert_int_equal(reserve_one("v", "q", "ready")->cancel, JOBQ_CANCEL_NONE);
 }
 
+/* Rule F4: one that was cancelled is kept as long as asked for, and then neither revived nor
+ * there. */
+void test_f4_cancelled_and_kept(void **state)
+{
+    jobq_cancelling c = {.id = TEXT("waits"), .reason = 11, .keep_ms = 5000};
+
+    (void)state;
+    push_job("waits", "q");
+    assert_ok(jobq__store_cancel(store, &c));
+    assert_int_equal(c.result, 0);
+    assert_int_equal(find_job("waits")->keep_until_ms - find_job("waits")->died_at_ms, 5000);
+    push_job("other", "q");
+    assert_int_equal(cancel_job("other", false), 0);
+    assert_int_equal(find_job("other")->keep_until_ms, 0);
+    pass_time(6000, 6000);
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "waits", false), JOBQ_ELIMIT);
+    maintain_all();
+    assert_int_equal(count_jobs("q").dead, 1);
+    assert_int_equal(mend_job(store, JOBQ_MEND_RETRY, "other", false), 0);
+}
+
 /* L3: of a running one the wish is noted; its holder reads it with what it holds. */
 void test_l3_cancel_what_runs(void **state)
 {

@@ -53,8 +53,8 @@ void test_b4_capacity(void **state)
     assert_int_equal(push_to("even more", "q"), 0);
 }
 
-/* Rule B4: a follower takes the last place, counted when `room` is used up; the next one finds none,
- * and what is there stays. */
+/* Rule B4: a follower takes the last place, counted when `room` is used up; the next one finds
+ * none, and what is there stays. */
 void test_b4_room_for_a_follower(void **state)
 {
     jobq_push item = job_item("first", "q");
@@ -163,6 +163,24 @@ void test_b6_replace_what_waits(void **state)
     assert_body("first", "3");
     reserve_one("w", "q", "first");
     assert_memory_equal(got.first->body.p, "3", 1);
+}
+
+/* Replaced after a worker was lost with it: that concerns the new body no more (rules B6, C5). */
+void test_b6_replaced_is_not_taken_back(void **state)
+{
+    (void)state;
+    begin_worker("w", 30000);
+    assert_int_equal(push_keyed("first", "old", 0, 0), 0);
+    reserve_one("w", "q", "first");
+    pass_time(31000, 31000);
+    maintain_all();
+    assert_int_equal(push_keyed("second", "new", 0, 0), 2);
+    begin_worker("w2", 30000);
+    reserve_one("w2", "q", "first");
+    assert_false(got.first->taken_back);
+    assert_int_equal(got.first->counters.losses, 0);
+    assert_int_equal(got.first->counters.crashes, 0);
+    assert_int_equal(settle_op("w2", got.first, JOBQ_OP_DONE), 0);
 }
 
 void test_b6_max_wait(void **state)

@@ -12,6 +12,7 @@ void test_b4_room_for_a_follower(void **state);
 void test_b4_capacity_of_a_batch(void **state);
 void test_b4_only_if_none(void **state);
 void test_b6_replace_what_waits(void **state);
+void test_b6_replaced_is_not_taken_back(void **state);
 void test_b6_max_wait(void **state);
 void test_b6_one_follower(void **state);
 void test_b6_follower_takes_over(void **state);

@@ -607,7 +607,8 @@ void test_f4_collected_in_steps(void **state)
     assert_int_equal(push_item(&item), 0);
 }
 
-/* Rule F4: a worker whose queues are paused asks for none, and still hears when maintenance is due. */
+/* Rule F4: a worker whose queues are paused asks for none, and still hears when maintenance is
+ * due. */
 void test_f4_due_of_paused_queues(void **state)
 {
     const jobq_slice q = TEXT("q");

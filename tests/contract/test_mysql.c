@@ -5,6 +5,7 @@
  */
 #include "contract/contract.h"
 #include "contract/guarantees.h"
+#include "contract/traffic.h"
 
 #include <locale.h>
 #include <mysql.h>
@@ -1777,6 +1778,20 @@ static void test_n7_large_outcome(void **state)
     free(body);
 }
 
+/* Nothing stays behind after everything that can happen to jobs, in any order. */
+static void test_traffic_leaves_no_rows(void **state)
+{
+    const char *seed = getenv("JOBQUEUE_TEST_SEED");
+
+    (void)state;
+    traffic_run(seed ? (unsigned)atoi(seed) : 7, 600);
+    pass_time(100000, 100000);
+    maintain_all();
+    assert_int_equal(ask("SELECT COUNT(*) FROM jobqueue_job"), 0);
+    assert_int_equal(ask("SELECT COUNT(*) FROM jobqueue_keep"), 0);
+    assert_true(ask("SELECT COUNT(*) FROM jobqueue_room") <= 200);
+}
+
 /* rule N1: kept for a day, whoever books. */
 static void test_n1_day(void **state)
 {
@@ -2591,6 +2606,7 @@ int main(void)
         cmocka_unit_test(test_b6_replaced_all_the_time),
         cmocka_unit_test(test_b6_orphans),
         cmocka_unit_test(test_n7_large_outcome),
+        cmocka_unit_test(test_traffic_leaves_no_rows),
         cmocka_unit_test(test_n1_day),
         cmocka_unit_test(test_f4_collected),
         cmocka_unit_test(test_b7_values),

@@ -670,6 +670,62 @@ static int push_follower(const char *id, const char *key)
     return push_item(&item);
 }
 
+/* Rule B6: version 3 did not note on the holder's row that it has a follower. */
+static void test_b6_follower_from_version_3(void **state)
+{
+    jobq_settlement s;
+
+    (void)state;
+    begin_worker("w", 30000);
+    s = held_done("a");
+    assert_int_equal(push_follower("next", "a"), 2);
+    jobq__store_disconnect(store);
+    execute("UPDATE job SET traced = false; UPDATE meta SET version = 3");
+    assert_ok(jobq__store_schema(store));
+    assert_int_equal(settle_with("w", &s), 0);
+    assert_null(find_job("a"));
+    reserve_one("w", "q", "next");
+}
+
+/* Such a push may be under way in the application's transaction: that is waited for. */
+static void test_b6_follower_pushed_during_migration(void **state)
+{
+    jobq_settlement s;
+    jobq_push next = job_item("next", "q");
+    PGconn *client;
+    pid_t pid;
+    int bell[2];
+    char byte;
+
+    (void)state;
+    begin_worker("w", 30000);
+    s = held_done("a");
+    jobq__store_disconnect(store);
+    next.unique = TEXT("a");
+    next.on_duplicate = JOBQ_DUPLICATE_REPLACE;
+    assert_int_equal(pipe(bell), 0);
+    pid = fork();
+    if (pid == 0) {
+        store = contract_open(dsn);
+        client = connect_client();
+        say(client, "BEGIN");
+        must(push_by_statement(client, &next) != NULL);
+        say(client, "UPDATE job SET traced = false");
+        must(write(bell[1], "", 1) == 1);
+        wait_until(ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0, 20);
+        say(client, "COMMIT");
+        _exit(0);
+    }
+    assert_int_equal(read(bell[0], &byte, 1), 1);
+    close(bell[0]);
+    close(bell[1]);
+    execute("UPDATE meta SET version = 3");
+    assert_ok(jobq__store_schema(store));
+    assert_int_equal(settle_with("w", &s), 0);
+    reap(&pid, 1);
+    reserve_one("w", "q", "next");
+}
+
 static void test_o1_done_in_a_transaction(void **state)
 {
     jobq_settlement s;
@@ -1238,6 +1294,8 @@ int main(void)
         ROW(test_n5_examine_rights),
         ROW(test_k2_looking_is_no_write),
         ROW(test_version_2),
+        ROW(test_b6_follower_from_version_3),
+        ROW(test_b6_follower_pushed_during_migration),
     };
 
     cmocka_set_test_filter(getenv("JOBQUEUE_TEST_ONLY"));

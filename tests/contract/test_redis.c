@@ -3,6 +3,7 @@
  * The contract on Redis, and what only a server of its kind can show.
  */
 #include "contract/on_redis.h"
+#include "contract/traffic.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -772,7 +773,7 @@ static void test_b5_searches_are_bounded(void **state)
 /* Jobs whose id was made for the push are in no index: found by the time in it (rule B5). */
 static void test_b5_fresh_ids_are_found(void **state)
 {
-    char id[40], old[] = "00000000-0000-7000-8000-000000000001";
+    char id[40] = "", old[] = "00000000-0000-7000-8000-000000000001";
     int64_t now = store_now();
     jobq_push item = job_item(id, "q"), again;
 
@@ -1036,6 +1037,21 @@ static void test_guarantees_leave_no_trace(void **state)
     assert_int_equal(total("q"), 0);
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         assert_string_equal(tell("exists '{%s:q}:%s'", prefix, parts[i]), "0\n");
+}
+
+/* The same after everything that can happen to jobs, in any order. */
+static void test_traffic_leaves_no_trace(void **state)
+{
+    static const char *const parts[] = {"rest",  "dead",   "delayed", "unique", "taken",
+                                        "trace", "cancel", "ids",     "next",   "done"};
+    const char *seed = getenv("JOBQUEUE_TEST_SEED");
+
+    (void)state;
+    traffic_run(seed ? (unsigned)atoi(seed) : 7, 600);
+    for (size_t q = 0; q < 2; q++)
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+            if (atoi(tell("exists '{%s:%s}:%s'", prefix, q ? "qb" : "qa", parts[i])))
+                fail_msg("%s is left", parts[i]);
 }
 
 /* Rule N1: the minutes of a day, and no longer. */
@@ -1311,6 +1327,7 @@ int main(void)
         cmocka_unit_test(test_b4_lost_records),
         cmocka_unit_test(test_b6_lost_key),
         cmocka_unit_test(test_guarantees_leave_no_trace),
+        cmocka_unit_test(test_traffic_leaves_no_trace),
         cmocka_unit_test(test_n1_minutes_go_by_themselves),
         cmocka_unit_test(test_find_asks_one_queue),
         cmocka_unit_test(test_plain_jobs_cost_what_they_did),

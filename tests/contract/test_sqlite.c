@@ -587,7 +587,7 @@ static void test_b099_fork_with_open_handle(void **state)
 
     (void)state;
     push_job("first", "q");
-    for (; jobq__clock_mono_ms() < end_ms; round++) {
+    for (; round <= 3 || jobq__clock_mono_ms() < end_ms; round++) {
         pid_t pids[3];
         char id[32];
 
@@ -1072,6 +1072,50 @@ static void test_b7_hidden_commit(void **state)
     assert_int_equal(e.result, 0);
 }
 
+/* Rules B7, O1: the caller's statement holds the write lock, so it ends with the call's deadline;
+ * nothing of the call is stored, and the connection goes on. */
+static void test_o1_slow_statements(void **state)
+{
+    static const char slow[] =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<50000000) ";
+    jobq_effect e = {.worker = TEXT("w"), .queue = TEXT("q"), .out = &statements};
+    jobq_push items[2] = {job_item("b", "q"), job_item("c", "q")};
+    jobq_statement guard = {0};
+    char text[512], sql[2][300];
+    jobq__store *hasty;
+    int64_t began;
+
+    (void)state;
+    begin_worker("w", 30000);
+    push_job("a", "q");
+    e.token = reserve_one("w", "q", "a")->token;
+    e.id = TEXT("a");
+    snprintf(text, sizeof(text), "sqlite://%s?read_timeout=0.3", path);
+    snprintf(sql[0], sizeof(sql[0]), "%s SELECT count(*) FROM n", slow);
+    snprintf(sql[1], sizeof(sql[1]), "CREATE TABLE own AS %s SELECT i FROM n WHERE i<0", slow);
+    hasty = contract_open(text);
+    guard.text = (jobq_slice){sql[0], strlen(sql[0])};
+    items[1].guard = &guard;
+    began = jobq__clock_mono_ms();
+    assert_code(jobq__store_push(hasty, items, 2), JOBQ_ETIMEOUT);
+    assert_true(jobq__clock_mono_ms() - began >= 250);
+    assert_said("the guard took longer than read_timeout (0.3 s");
+    assert_true(jobq_error_is_retryable(jobq_error_last()));
+    assert_null(find_job("b"));
+    e.statement.text = (jobq_slice){sql[1], strlen(sql[1])};
+    assert_code(jobq__store_effect(hasty, &e), JOBQ_ETIMEOUT);
+    assert_said("the effect took longer than read_timeout (0.3 s");
+    assert_int_equal(ask("SELECT count(*) FROM sqlite_schema WHERE name='own'"), 0);
+    e.statement.text = TEXT("CREATE TABLE own(x)");
+    assert_ok(jobq__store_effect(hasty, &e)); /* its connection and the lock are free */
+    assert_int_equal(e.result, 0);
+    items[1].guard = NULL;
+    assert_ok(jobq__store_push(hasty, items, 2));
+    assert_non_null(find_job("c"));
+    jobq__store_free(hasty);
+    check_places();
+}
+
 /* Rules K3, O1: trouble of the store is no mistake in the statement. */
 static void test_o1_effect_without_room(void **state)
 {
@@ -1391,6 +1435,7 @@ int main(void)
         cmocka_unit_test(test_b7_numbered_places),
         cmocka_unit_test(test_b7_hidden_commit),
         cmocka_unit_test(test_o1_effect_without_room),
+        cmocka_unit_test(test_o1_slow_statements),
         cmocka_unit_test(test_old_schema),
         cmocka_unit_test(test_b6_holder_ended_by_an_old_library),
         cmocka_unit_test(test_n5_audit_finds),

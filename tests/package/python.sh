@@ -31,7 +31,7 @@ pip_install() {
 }
 from_clone() {
     mkdir -p "$folder/clone" && cp -R "$root/libjobqueue" "$root/python-ext" "$folder/clone/" && cd "$folder/clone/python-ext" &&
-        rm -rf build && pip_install clone .
+        rm -rf build && CC='env cc' pip_install clone . # a compiler behind a program, as ccache is
 }
 # A machine that has no compiler, or does not want to use it.
 from_wheel() { CC=false pip_install wheel "$wheel"; }
@@ -72,7 +72,7 @@ unpack() {
     mkdir -p "$folder/source" "$folder/pc" && tar xzf "$sdist" --strip-components=1 -C "$folder/source" &&
         printf 'Name: x\nDescription: x\nVersion: 99\n' | tee "$folder/pc/msgpack.pc" >"$folder/pc/sqlite3.pc"
 }
-names_the_base() { rm "$folder/pc/sqlite3.pc" && refuses 'libmsgpack-dev and libsqlite3-dev'; }
+names_the_base() { rm "$folder/pc/sqlite3.pc" && refuses 'apt-get install libsqlite3-dev'; }
 
 check 'the package is made' make_package
 sdist=$(echo "$folder"/one/*.tar.gz) wheel=$(echo "$folder"/one/*.whl)

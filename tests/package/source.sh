@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The source release as people get it: made twice with the same bytes, built out of its folder without git, installed, and
-# used through pkg-config alone.
+# The source release as people get it: made twice with the same bytes, built without git out of its folder, in folders with
+# blanks in their names, installed, used through pkg-config alone, and able to make itself again.
 set -u
 . "$(dirname "$0")/common.bash"
 
@@ -10,8 +10,18 @@ make_twice() {
     "$root/tools/package-source" "$folder/one" && TZ=Asia/Tokyo "$root/tools/package-source" "$folder/two" && cmp "$folder"/one/* "$folder"/two/*
 }
 build_it() {
-    mkdir "$folder/source" "$folder/build" && tar xzf "$folder"/one/* --strip-components=1 -C "$folder/source" && cd "$folder/build" &&
-        ../source/configure --prefix="$folder/installed" && make -j"$(nproc)" && make install
+    mkdir "$folder/the source" "$folder/a build" && tar xzf "$folder"/one/* --strip-components=1 -C "$folder/the source" && cd "$folder/a build" &&
+        "$folder/the source/configure" --prefix="$folder/installed" CFLAGS=-O0 && make -j"$(nproc)" && make install
+}
+installs_beside() {
+    cd "$folder/a build" && make install DESTDIR="$folder/some place" && LD_LIBRARY_PATH="$folder/some place$folder/installed/lib" \
+        "$folder/some place$folder/installed/bin/jobqueue" version && make uninstall DESTDIR="$folder/some place" &&
+        find "$folder/some place" ! -type d && [ -z "$(find "$folder/some place" ! -type d)" ]
+}
+# The suites run elsewhere; here two tests that read nothing but the release.
+makes_itself() {
+    local tests='tests/unit/payload/vectors tests/unit/core/conf'
+    cd "$folder/a build" && make -j"$(nproc)" distcheck DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O0 TESTS="$tests" check_PROGRAMS="$tests"
 }
 bill_is_made() {
     SOURCE_DATE_EPOCH=1 "$root/tools/gen-sbom" "$folder/one" && SOURCE_DATE_EPOCH=1 "$root/tools/gen-sbom" "$folder/two" &&
@@ -29,6 +39,8 @@ tells_its_version() {
 
 check 'the source release is made twice with the same bytes' make_twice
 check 'it builds and installs out of its folder' build_it
+check 'with DESTDIR too, and what is uninstalled is gone' installs_beside
+check 'make distcheck passes' makes_itself
 check 'the bill of materials names it with its digest, twice with the same bytes' bill_is_made
 check 'its program tells the version of the file name' tells_its_version
 for program in "$root"/examples/c/*.c; do

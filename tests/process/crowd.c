@@ -4,6 +4,7 @@
  */
 #include "process/crowd.h"
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "util/clock.h"
@@ -31,6 +32,7 @@ void crowd_start(crowd *c, pool *p, int n, void (*run)(pool *p, int number))
         if (c->pids[c->count++] > 0)
             continue;
         leave_cmocka();
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test stops nobody */
         run(p, i);
         fflush(NULL);
         _exit(0);

@@ -19,7 +19,7 @@
 
 /* ---- handlers -------------------------------------------------------------------------------- */
 
-static const char *ledger_path;
+static const char *ledger_path, *pool_dsn = "";
 static jobq_worker *running_worker;
 
 /* One write per line, on a descriptor of its own: nothing a handler does to descriptors loses
@@ -476,6 +476,23 @@ static int do_frees(jobq_job *job, int arg)
     return listen_for(job, arg, JOBQ_ENDED_RELEASED);
 }
 
+/* Progress, an effect, a result. A store that cannot be reached now changes nothing. */
+static int do_shows(jobq_job *job, int arg)
+{
+    static const char sql[] = "SELECT 1", lua[] = "return 1";
+    const char *text = strncmp(pool_dsn, "redis", 5) == 0 ? lua : sql;
+    const jobq_statement statement = {{text, strlen(text)}, NULL, 0};
+    char result[160];
+    const int n = snprintf(result, sizeof(result), "\"%s\"", jobq_job_id(job));
+
+    jobq_job_progress(job, 50, "half", 4);
+    if (arg % 4 == 0)
+        jobq_job_effect(job, &statement, NULL);
+    if (jobq_job_is_kept(job) && jobq_job_set_result(job, JOBQ_FORMAT_JSON, result, (size_t)n) < 0)
+        return JOBQ_ENDED_FAILED_BY_HANDLER;
+    return do_deaf(job, arg);
+}
+
 /* So many processes that outlive their parent: whoever is process 1 gets them. */
 static int do_orphans(jobq_job *job, int arg)
 {
@@ -509,6 +526,7 @@ static const struct {
     {"lets_go", do_lets_go},   {"later", do_later},       {"hopeless", do_hopeless},
     {"gives_up", do_gives_up}, {"soils", do_soils},       {"varies", do_varies},
     {"told", do_told},         {"heeds", do_heeds},       {"frees", do_frees},
+    {"shows", do_shows},
 };
 enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
 
@@ -726,6 +744,7 @@ static int be_worker(const pool *p, const char *options)
     set_options(conf, "output=jobs");
     set_options(conf, options);
     ledger_path = p->ledger;
+    pool_dsn = p->dsn;
     jobq__clock_shift(p->clock_wrong_ms, 0);
     if (p->worker_dsn[0] && jobq_queue_new(p->worker_dsn, NULL, &queue) < 0)
         return 99;
@@ -1079,6 +1098,11 @@ static size_t find_processes(pool *p, bool want_dispatcher, pid_t *out, size_t m
     if (folder)
         closedir(folder);
     return n;
+}
+
+bool pool_kill(pid_t pid)
+{
+    return pid > 0 && kill(pid, SIGKILL) == 0;
 }
 
 pid_t pool_dispatcher(pool *p)

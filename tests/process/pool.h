@@ -83,6 +83,7 @@ int pool_tear_down(void **state);
  *   told MS         takes so long; the ledger gets "told" when it hears that it is cancelled
  *   heeds MS        takes so long, or fails a second after it was cancelled
  *   frees MS        the same, but releases itself
+ *   shows MS        shows progress, carries out a statement now and then; its result is its id
  *   replaces        prints "still ours", points 1 elsewhere, closes 2
  * The ledger gets "begin NAME ID PID" and, when the handler comes through, "end NAME ID PID".
  * In the mode "hooks" the failed hook of a dead job writes "hook REASON ID PID" and, when it comes
@@ -126,6 +127,8 @@ int64_t pool_stat(pool *p, jobq_stat which);        /* of queue "default" */
 const char *pool_job(pool *p, const char *id);
 
 pid_t pool_dispatcher(pool *p); /* 0 = none now */
+/* With SIGKILL; false: it is none, or gone (kill(0) would be the end of the test's own group). */
+bool pool_kill(pid_t pid);
 size_t pool_children(pool *p, pid_t *out, size_t max);
 /* pid in the first ledger line that starts so; 0 = none */
 pid_t pool_runner(const pool *p, const char *prefix);

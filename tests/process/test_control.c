@@ -231,7 +231,7 @@ static void test_l1_ttl(void **state)
     pool_push(p, "note", 0, NULL);
     wait_until(pool_ledger(p, "end note") == 2, 2 + SOON);
     assert_true(jobq__clock_mono_ms() - begin_ms >= 2400);
-    assert_true(pool_said(p, "Resumed: default"));
+    wait_until(pool_said(p, "Resumed: default"), SOON);
     end_worker(p);
 }
 
@@ -494,7 +494,7 @@ static void test_l3_survives_the_dispatcher(void **state)
     wait_until(pool_ledger(p, "begin heeds") == 1, 20);
     cancel_job(p, id, false);
     wait_until(pool_ledger(p, "told") == 1, SOON);
-    kill(pool_dispatcher(p), SIGKILL);
+    wait_until(pool_kill(pool_dispatcher(p)), 10);
     wait_until(is_cancelled(p, id), 30);
     assert_string_equal(outcome(p, id), "failed");
     end_worker(p);
@@ -516,7 +516,7 @@ static void test_l3_outlives_the_worker(void **state)
     pool_start(p, "processes=1 lease=2");
     wait_until(is_cancelled(p, id), 40);
     assert_int_equal(pool_ledger(p, "begin deaf"), 1);
-    assert_true(pool_said(p, "Cancelled: deaf"));
+    wait_until(pool_said(p, "Cancelled: deaf"), SOON);
     end_worker(p);
 }
 

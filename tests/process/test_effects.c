@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a job leaves behind and does in the store while it runs: progress, results and those who wait
- * for them (rule N7); statements that hold with its lease, and its end in the application's own
- * transaction, through kills and lost leases (rule O1); pushes that may be repeated (rule B5). On
- * SQLite and on each server store.
+ * What a job leaves behind and does in the store while it runs: progress, results and those who
+ * wait for them (rule N7); statements that hold with its lease, and its end in the application's
+ * own transaction, through kills and lost leases (rule O1); pushes that may be repeated (rule B5).
+ * On SQLite and on each server store.
  */
 #include "harness/proxy.h"
 #include "harness/stores.h"
@@ -278,8 +278,8 @@ static double progress_of(pool *p, const char *id)
     return percent;
 }
 
-/* Several wait for each of several results of each size, before and after their ends; while they run
- * everybody can see how far they are, and it moves. */
+/* Several wait for each of several results of each size, before and after their ends; while they
+ * run everybody can see how far they are, and it moves. */
 static void test_n7_results(void **state)
 {
     pool *p = *state;
@@ -402,8 +402,8 @@ static void signal_all(pool *p, const pid_t *children, size_t n, pid_t dispatche
         kill(children[i], number);
 }
 
-/* A worker that stood still for longer than its lease: its handler's statement is refused, and so is
- * its end; only the new owner's has happened. */
+/* A worker that stood still for longer than its lease: its handler's statement is refused, and so
+ * is its end; only the new owner's has happened. */
 static void test_o1_effect_of_a_lost_lease(void **state)
 {
     pool *p = *state, other;
@@ -433,7 +433,8 @@ static void test_o1_effect_of_a_lost_lease(void **state)
 }
 
 /* Rule D7: statements go on after a handler has closed every descriptor and reused their numbers:
- * on the servers in the same job, on SQLite in the process that follows. Nobody writes elsewhere. */
+ * on the servers in the same job, on SQLite in the process that follows. Nobody writes
+ * elsewhere. */
 static void test_d7_effect_without_descriptors(void **state)
 {
     pool *p = *state;
@@ -634,8 +635,8 @@ static void push_until_known(pool *p, int number)
     }
 }
 
-/* Cut at any byte, either way, while they push: a push whose answer was lost is simply repeated, also
- * when its job has ended, and no job runs twice. */
+/* Cut at any byte, either way, while they push: a push whose answer was lost is simply repeated,
+ * also when its job has ended, and no job runs twice. */
 static void test_b5_repeated_pushes(void **state)
 {
     const bool is_file = store_under_test() == STORE_SQLITE;

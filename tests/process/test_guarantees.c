@@ -269,8 +269,8 @@ static void check_keys_are_free(pool *p, const char *const *keys)
         assert_int_equal(crowd_push(p, "plain", 90 + i, keys[i], NULL), 0);
 }
 
-/* Kills, retries, releases, deaths, cancels, clears, forgets and replays, and pushes of the same keys
- * all the time. */
+/* Kills, retries, releases, deaths, cancels, clears, forgets and replays, and pushes of the same
+ * keys all the time. */
 static void test_b6_unique_under_kills(void **state)
 {
     static const char *const keys[] = {"unique=k0", "unique=k1", "unique=k2",
@@ -348,8 +348,8 @@ static void watch_fresh(pool *p, int number)
     watch(p, number + 1);
 }
 
-/* Freed before the first start, by a write that holds: the handler itself finds it free. A retry does
- * not take it from the one that has it by then. */
+/* Freed before the first start, by a write that holds: the handler itself finds it free. A retry
+ * does not take it from the one that has it by then. */
 static void test_b6_until_started(void **state)
 {
     pool *p = *state;
@@ -448,6 +448,18 @@ static void test_n1_minutes(void **state)
 
 /* ---- retention (rule F4) --------------------------------------------------------------------- */
 
+static void check_kept(jobq_queue *queue, const char *id, const char *reason, int64_t seconds)
+{
+    jobq_info *info;
+
+    assert_ok(jobq_queue_find(queue, id, strlen(id), &info));
+    assert_string_equal(jobq_info_text(info, JOBQ_INFO_REASON, NULL), reason);
+    assert_int_equal(jobq_info_number(info, JOBQ_INFO_KEPT_UNTIL_MS) -
+                         jobq_info_number(info, JOBQ_INFO_DIED_AT_MS),
+                     seconds * 1000);
+    jobq_info_free(info);
+}
+
 /* Stamped by whoever buries, whatever it died of. */
 static void test_f4_stamped(void **state)
 {
@@ -473,16 +485,34 @@ static void test_f4_stamped(void **state)
     pool_start(p, "processes=2 dead_retention=50 max_releases=2");
     wait_until(pool_stat(p, JOBQ_STAT_DEAD) == DEATHS, 30);
     end_worker(p);
-    for (int i = 0; i < DEATHS; i++) {
-        jobq_info *info;
+    for (int i = 0; i < DEATHS; i++)
+        check_kept(p->queue, ids[i], deaths[i].reason, KEPT_S);
+}
 
-        assert_ok(jobq_queue_find(p->queue, ids[i], strlen(ids[i]), &info));
-        assert_string_equal(jobq_info_text(info, JOBQ_INFO_REASON, NULL), deaths[i].reason);
-        assert_int_equal(jobq_info_number(info, JOBQ_INFO_KEPT_UNTIL_MS) -
-                             jobq_info_number(info, JOBQ_INFO_DIED_AT_MS),
-                         KEPT_S * 1000);
-        jobq_info_free(info);
-    }
+/* A connection's own: for what is cancelled by it, for jobs it took itself, and for workers that
+ * have no other. */
+static void test_f4_of_a_connection(void **state)
+{
+    pool *p = *state, other;
+    char waits[129], taken[129], fails[129], own[129];
+    jobq_job *job;
+
+    pool_open_at(&other, store_option(p->dsn, "dead_retention=50"), NULL);
+    crowd_push(p, "note", 0, "delay=1000", waits);
+    assert_ok(jobq_queue_cancel(other.queue, waits, strlen(waits), false));
+    check_kept(p->queue, waits, "cancelled", 50);
+    crowd_push(p, "note", 0, NULL, taken);
+    assert_int_equal(assert_ok(jobq_queue_reserve(other.queue, NULL, 0, 30000, &job)), 1);
+    assert_ok(jobq_job_fail(job));
+    jobq_job_free(job);
+    check_kept(p->queue, taken, "failed_by_handler", 50);
+    crowd_push(p, "fail", 0, "tries=1", fails);
+    assert_int_equal(pool_run(&other, "processes=1 stop_when_empty=1"), 0);
+    check_kept(p->queue, fails, "attempts_exhausted", 50);
+    crowd_push(p, "fail", 0, "tries=1", own);
+    assert_int_equal(pool_run(&other, "processes=1 dead_retention=70 stop_when_empty=1"), 0);
+    check_kept(p->queue, own, "attempts_exhausted", 70);
+    pool_close(&other);
 }
 
 /* When it is over workers collect them, and make room under a capacity. */
@@ -503,13 +533,28 @@ static void test_f4_collected(void **state)
     end_worker(p);
 }
 
+/* Also by a worker that starts while its only queue is paused. */
+static void test_f4_collected_while_paused(void **state)
+{
+    pool *p = *state;
+
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(crowd_push(p, "fail", 0, "tries=1", NULL), 0);
+    assert_int_equal(pool_run(p, "processes=1 dead_retention=1.5 stop_when_empty=1"), 0);
+    assert_ok(jobq_queue_pause(p->queue, "default", 7, 0));
+    pool_start(p, "processes=1 lease=120");
+    wait_until(pool_stat(p, JOBQ_STAT_DEAD) == 0, 30);
+    end_worker(p);
+}
+
 int main(void)
 {
     static const store_test tests[] = {
-        STORE_TEST(test_b4_capacity),  STORE_TEST(test_b6_unique_under_kills),
-        STORE_TEST(test_b6_debounce),  STORE_TEST(test_b6_until_started),
-        STORE_TEST(test_n1_minutes),   STORE_TEST(test_f4_stamped),
-        STORE_TEST(test_f4_collected),
+        STORE_TEST(test_b4_capacity),        STORE_TEST(test_b6_unique_under_kills),
+        STORE_TEST(test_b6_debounce),        STORE_TEST(test_b6_until_started),
+        STORE_TEST(test_n1_minutes),         STORE_TEST(test_f4_stamped),
+        STORE_TEST(test_f4_collected),       STORE_TEST(test_f4_collected_while_paused),
+        STORE_TEST(test_f4_of_a_connection),
     };
 
     return stores_run_all("process/guarantees", tests, sizeof(tests) / sizeof(tests[0]), set_up,

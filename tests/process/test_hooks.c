@@ -62,7 +62,7 @@ static void check_death(pool *p, const char *name, int arg, const char *options,
 static void test_exhausted(void **state)
 {
     check_death(*state, "fail", 0, "tries=1", "attempts_exhausted");
-    assert_true(pool_said(*state, "Ran 1 jobs\n"));
+    assert_true(pool_said(*state, "Ran 1 job\n"));
 }
 
 /* The record is durable before the hook runs, and two tries are one death. */
@@ -191,7 +191,7 @@ static void test_hook_that_fails(void **state)
     assert_int_equal(pool_run(p, "processes=1 stop_when_empty=1"), 0);
     assert_int_equal(hooks_of(p, "attempts_exhausted", id), 3);
     assert_true(pool_said(p, line));
-    assert_true(pool_said(p, "Ran 1 jobs\n"));
+    assert_true(pool_said(p, "Ran 1 job\n"));
     assert_false(pool_said(p, "Processed"));
     assert_int_equal(pool_stat(p, JOBQ_STAT_DEAD), 1);
     assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);
@@ -230,7 +230,8 @@ static void test_hook_that_is_killed(void **state)
     assert_true(pool_said(p, "is given up after 3 tries: over its time limit of 0.2 s"));
 }
 
-/* Of several that were put back at different times each is waited for, not only the first to come. */
+/* Of several that were put back at different times each is waited for, not only the first to
+ * come. */
 static void check_each(pool *p, const char *options)
 {
     enum { HOOKS = 5 };
@@ -285,7 +286,7 @@ static void test_once(void **state)
     pool_push(p, "note", 0, NULL);
     assert_int_equal(pool_run(p, "processes=1 once=1"), 0);
     check_one(p, "attempts_exhausted", id);
-    assert_true(pool_said(p, "Ran 1 jobs\n"));
+    assert_true(pool_said(p, "Ran 1 job\n"));
     assert_int_equal(pool_stat(p, JOBQ_STAT_READY), 1);
 }
 
@@ -444,11 +445,13 @@ static void test_inline(void **state)
     pool *p = *state;
     const char *id = pool_push(p, "fail", POOL_HOOK_FAILS, "tries=1");
     int runs = 0, hooks = 0, code = 0, rc;
+    jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_WORKER, JOBQ_STYLE_SNAKE);
     jobq_worker *worker;
     jobq_event *event;
     jobq_job *job;
 
-    assert_ok(jobq_worker_new(p->queue, NULL, &worker));
+    assert_ok(jobq_conf_set(conf, "memory", "0", 1)); /* a sanitizer needs more than a worker may */
+    assert_ok(jobq_worker_new(p->queue, conf, &worker));
     assert_ok(jobq_worker_handle(worker, "fail", 4, 1, NULL));
     jobq_worker_set_failed(worker, true);
     assert_int_equal(assert_ok(jobq_worker_start_one(worker, NULL, 0)), JOBQ_ROLE_INLINE);
@@ -474,6 +477,7 @@ static void test_inline(void **state)
     assert_int_equal(counter(worker, "done"), 0);
     assert_int_equal(counter(worker, "dead"), 1);
     jobq_worker_free(worker);
+    jobq_conf_free(conf);
 }
 
 int main(void)

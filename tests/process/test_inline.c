@@ -163,6 +163,25 @@ static int64_t counter_of(const fixture *f, const char *wanted)
     return n;
 }
 
+/* Rule N2: how old the last job was, by the store's clock. */
+static void age_of_the_last_job(void **state)
+{
+    fixture *f = *state;
+    jobq_job *job;
+
+    push(f, "a", "");
+    option(f, "once", "1");
+    make_worker(f, "a");
+    assert_int_equal(counter_of(f, "last_job_age_ms"), 0);
+    jobq__clock_shift(70000, 0);
+    start(f);
+    job = next_job(f);
+    assert_in_range(counter_of(f, "last_job_age_ms"), 70000, 99000);
+    assert_ok(jobq_job_done(job));
+    assert_int_equal(next_step(f), JOBQ_STEP_STOP);
+    assert_int_equal(jobq_worker_finish(f->worker), 0);
+}
+
 /* Rules H1, N2: `drain` seconds after the first stop signal. */
 static void drain_ends_patience(void **state)
 {
@@ -686,6 +705,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(done_is_gone),
+        TEST(age_of_the_last_job),
         TEST(drain_ends_patience),
         TEST(drain_after_own_stop),
         TEST(own_stop_starts_the_timer),

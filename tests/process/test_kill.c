@@ -29,7 +29,7 @@ static void test_child_killed(void **state)
     pool_push_many(p, "nap", 50, NULL, 20);
     pool_start(p, "processes=2 stop_when_empty=1");
     wait_until(pool_ledger(p, "end nap") >= 2, 20);
-    assert_int_equal(kill(pool_runner(p, "begin deaf"), SIGKILL), 0);
+    assert_true(pool_kill(pool_runner(p, "begin deaf")));
     assert_int_equal(pool_wait(p, 30), 0);
     assert_string_equal(pool_job(p, victim), "delayed 0 1 1");
     assert_int_equal(pool_ledger(p, "begin nap"), 20);
@@ -83,7 +83,7 @@ static void test_dispatcher_killed(void **state)
     pool_start(p, "processes=2 stop_when_empty=1");
     for (int i = 1; i <= 3; i++) {
         wait_until(pool_ledger(p, "end nap") >= i * 10, 20);
-        assert_int_equal(kill(pool_dispatcher(p), SIGKILL), 0);
+        wait_until(pool_kill(pool_dispatcher(p)), 10);
     }
     assert_int_equal(pool_wait(p, 60), 0);
     assert_int_equal(pool_ledger(p, "begin nap"), 100);
@@ -163,8 +163,8 @@ static void test_random_kills(void **state)
         n = pool_children(p, children, 8);
         if (n && rand_r(&seed) % 3)
             kills += kill(children[(size_t)rand_r(&seed) % n], SIGKILL) == 0;
-        else if (pool_dispatcher(p))
-            kill(pool_dispatcher(p), SIGKILL);
+        else
+            pool_kill(pool_dispatcher(p));
     }
     assert_int_equal(pool_wait(p, 60), 0);
     assert_int_equal(pool_stat(p, JOBQ_STAT_BACKLOG), 0);

@@ -77,7 +77,7 @@ static void test_gives_up(void **state)
     wait_until(pool_ledger(p, "begin nap") == 1, 10);
     db = lock_store(p);
     assert_int_equal(pool_wait(p, 60), 1);
-    assert_true(pool_said(p, "Stopping: the queue has been unreadable 1 times running"));
+    assert_true(pool_said(p, "Stopping: the queue has been unreadable 1 time running"));
     assert_true(pool_said(p, "Result lost: nap"));
     unlock_store(db);
     assert_int_equal(pool_stat(p, JOBQ_STAT_RESERVED) + pool_stat(p, JOBQ_STAT_READY), 1);

@@ -294,7 +294,7 @@ static void test_b149_killed(void **state)
     strcpy(id, pool_push(p, "halts", 60000, "tries=1"));
     pool_start(p, "processes=2 stop_when_empty=1");
     wait_until(pool_ledger(p, "halted") == 1, 20);
-    assert_int_equal(kill(pool_runner(p, "halted"), SIGKILL), 0);
+    assert_true(pool_kill(pool_runner(p, "halted")));
     assert_int_equal(pool_wait(p, 20), 0);
     check_killed(p, id, "Crashed");
 }
@@ -318,7 +318,7 @@ static void test_dispatcher_killed(void **state)
     pool_push_many(p, "prints", LINES, NULL, 100);
     pool_start(p, "processes=2 stop_when_empty=1");
     wait_until(pool_ledger(p, "end") > 10, 20);
-    assert_int_equal(kill(pool_dispatcher(p), SIGKILL), 0);
+    wait_until(pool_kill(pool_dispatcher(p)), 10);
     assert_int_equal(pool_wait(p, 60), 0);
     text = pool_output(p);
     assert_int_equal(count(text, "error: the dispatcher died"), 1);

@@ -425,7 +425,7 @@ static void test_g3_empty_for(void **state)
     assert_true(jobq__clock_mono_ms() - began_ms >= 1500);
     assert_int_equal(pool_ledger(p, "end note"), 1);
     assert_true(pool_said(p, "Stopping: Nothing left to do"));
-    assert_true(pool_said(p, "Ran 1 jobs"));
+    assert_true(pool_said(p, "Ran 1 job"));
 }
 
 int main(void)

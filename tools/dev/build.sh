@@ -9,6 +9,7 @@ export PHP_CONFIG=${PHP_CONFIG:-$(command -v php-config8.2 || command -v php-con
 export PHPIZE=${PHPIZE:-$(command -v phpize8.2 || command -v phpize || echo phpize8.2)}
 CONFIGURE_OPTIONS=(--enable-werror)
 PHP_ENVIRONMENT=()   # for the suites' PHP, NAME=VALUE
+PYTHON_ENVIRONMENT=()
 EXTENSION_CFLAGS=${CFLAGS:-}
 export PYTHON=${PYTHON:-/usr/bin/python3}   # Debian's, which has the packages; another may come first on PATH
 

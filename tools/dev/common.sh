@@ -9,6 +9,27 @@ die() {
     echo "dev: $*" >&2
     exit 1
 }
+die_usage() {
+    echo "dev: $*" >&2
+    exit 2
+}
+
+# one_of WHAT LIST WORD...: each word is one of the list, or the call was a mistake
+one_of() {
+    local what=$1 allowed=$2 word
+    shift 2
+    for word; do
+        [[ " $allowed " == *" $word "* ]] || die_usage "unknown $what \"$word\" (allowed: $allowed)"
+    done
+}
+
+# need_clone: what git tracks is what a release is made of
+need_clone() {
+    local said
+    [ -e "$ROOT/.git" ] ||
+        die "$ROOT is no git clone, and a release is made of what git tracks: run this in a clone of the repository (a source release is built by ./configure && make)"
+    said=$(git -C "$ROOT" log -1 --format=%ct 2>&1) || die "git cannot read $ROOT: $said"
+}
 
 # step TEXT LOG COMMAND...: says what is done, keeps its output in the log, shows the end of it on failure
 step() {

@@ -1,77 +1,135 @@
 # SPDX-License-Identifier: MIT
-# ./dev matrix [RELEASE…]: packages as people of other Debian releases get them. In a fresh root of each release (bookworm: PHP
-# 8.2; trixie: PHP 8.4) the Debian packages are built and installed by apt, then used; the PHP suite runs against the
-# installed extension; the PECL package is built by `pecl install`. Slow (minutes a release), so not part of `./dev test`.
-# shellcheck shell=bash disable=SC2034
+# ./dev matrix [RELEASE… | zts | blanks]: releases as people get them. In a fresh root of each Debian release (bookworm: PHP 8.2 and
+# Python 3.11; trixie: PHP 8.4 and Python 3.13) the Debian packages are built, installed by apt and used; PHP's and Python's
+# suites run on what apt, pecl and pip have installed; then everything is built from the source release by hand. "zts" is a
+# thread-safe PHP (tools/dev/zts.sh), "blanks" a clone in a folder with blanks in its name. Slow (tens of minutes), so not part of `./dev test`.
+# shellcheck shell=bash disable=SC2034,SC1091
 
-MATRIX_RELEASES=(bookworm trixie)
-MATRIX_PACKAGES='build-essential debhelper dh-php chrpath autoconf-archive automake libtool pkg-config libmsgpack-dev libsqlite3-dev
-    libhiredis-dev libssl-dev libpq-dev libmariadb-dev php-dev php-cli php-pear php-sqlite3 dh-python
-    python3-dev python3-setuptools procps ca-certificates'
+MATRIX=(bookworm trixie zts blanks)
 
-# The mirror this machine installs from.
-mirror() { apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1; }
-
-# matrix_root RELEASE FOLDER
-matrix_root() {
-    debootstrap --variant=minbase "$1" "$2" "$(mirror)" && cp /etc/resolv.conf "$2/etc/" &&
-        cp /etc/apt/apt.conf.d/* "$2/etc/apt/apt.conf.d/"
-}
-
-# What belongs to the project, as a release would have it: nothing that was built.
-matrix_source() {
-    mkdir -p "$1/src/jobqueue"
-    (cd "$ROOT" && git ls-files -co --exclude-standard -z | tar --null -T - --ignore-failed-read -cf -) | tar xf - -C "$1/src/jobqueue"
-}
-
-# inside FOLDER COMMAND: in the root, in namespaces of its own, so that its mounts and processes end with it
-inside() {
-    unshare --mount --pid --fork --kill-child --mount-proc chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-        DEBIAN_FRONTEND=noninteractive MAKEFLAGS=-j"$(nproc)" sh -ec "mount -t proc proc /proc; mount -t tmpfs tmpfs /dev/shm; cd /src/jobqueue; $2"
-}
-
-# matrix_steps: "NAME | COMMAND inside the root"
+# "WHAT | FUNCTION of tools/dev/matrix_steps.sh [ARGUMENT]"; a step that fails ends its release
 MATRIX_STEPS='
-Debian packages are built | dpkg-buildpackage -us -uc -b
-apt installs them         | apt-get -qq -y install ../*jobqueue*_*.deb && apt-get -qq -y check
-the program is there      | jobqueue version && jobqueue --dsn=sqlite:/tmp/q.db push greet {} && jobqueue --dsn=sqlite:/tmp/q.db stats
-the Python package works   | cd / && python3 -c "import jobqueue; q = jobqueue.Queue('sqlite:/tmp/q.db'); q.push('n', {'a': 1}); print(jobqueue.__version__, q.stats('default').ready)"
-the extension is loaded   | php --ri jobqueue | grep -q Drivers
-a C program builds        | printf "#include <jobqueue/jobqueue.h>\nint main(void) { return jobq_version()[0] == 0; }" >/tmp/p.c && cc /tmp/p.c -o /tmp/p $(pkg-config --cflags --libs libjobqueue) && /tmp/p
-the PHP suite passes      | NO_INTERACTION=1 REPORT_EXIT_STATUS=1 TEST_PHP_EXECUTABLE=$(command -v php) TEST_TIMEOUT=120 php $(php-config --prefix)/lib/php/$(php-config --phpapi)/build/run-tests.php -q --offline --no-color --show-diff phpt
-the packages go again     | apt-get -qq -y purge php-jobqueue python3-jobqueue jobqueue libjobqueue-dev libjobqueue0 && ! php --ri jobqueue
-the PECL package installs | pecl install --offline -n /src/jobqueue-*.tgz && php -d extension=jobqueue.so --ri jobqueue
+Debian packages are built                                | build_debs
+apt installs them                                        | install_debs
+the program runs                                         | use_program
+the extension is loaded                                  | use_extension
+README.md'"'"'s first programs run                             | use_readme
+PHP, Python and C work off each other'"'"'s jobs in all stores | use_stores
+C programs are built on the -dev package                 | use_library
+the PHP suite passes on php-jobqueue                     | phpt_suite
+the packages go again without a trace                    | remove_debs
+pecl installs the PHP package                            | pecl_install
+the PHP suite passes on it                               | pecl_suite
+phpize, configure, make, make install do too             | phpize_install
+pip installs the source distribution                     | sdist_install
+the Python suite passes on it                            | python_suite sdist
+pip makes a wheel and installs it                        | wheel_install
+the Python suite passes on it                            | python_suite wheel
+the wheel of the host'"'"'s Python works too                   | foreign_wheel
+the source release is built and installed                | source_install
 '
 
-# matrix_release RELEASE: prints a TAP line a step; a step that fails ends it
+# Where this machine installs from: the mirror, and the one of security updates, if any.
+mirrors() { apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' | sort -u; }
+mirror() { mirrors | grep -v security | head -n 1; }
+security_mirror() { mirrors | grep security | head -n 1; }
+
+# matrix_tree FOLDER: what belongs to the project, nothing that was built
+matrix_tree() {
+    (cd "$ROOT" && git ls-files -co --exclude-standard -z | tar --null -T - --ignore-failed-read -cf -) | tar xf - -C "$1"
+}
+
+# matrix_root RELEASE FOLDER: the tree as a release would have it, without anything built, and the releases beside it
+matrix_root() {
+    debootstrap --variant=minbase "$1" "$2" "$(mirror)" && cp /etc/resolv.conf "$2/etc/" &&
+        cp /etc/apt/apt.conf.d/* "$2/etc/apt/apt.conf.d/" && mkdir -p "$2/src/jobqueue" "$2/src/libraries" || return
+    [ -z "$(security_mirror)" ] || echo "deb $(security_mirror) $1-security main" >>"$2/etc/apt/sources.list"
+    matrix_tree "$2/src/jobqueue" && cp -R "$ROOT/dist" "$2/src/" && wheel_libraries "$2/src/libraries"
+}
+
+# wheel_libraries FOLDER: copies of the client libraries that the wheel needs, for a root whose own have other numbers
+wheel_libraries() {
+    local unpacked
+    unpacked=$(mktemp -d)
+    "$PYTHON" -m zipfile -e "$ROOT"/dist/python/*.whl "$unpacked" &&
+        ldd "$unpacked"/jobqueue/_core*.so | sed -n 's/.* => \(\/.*\) (.*/\1/p' | grep -v '/libc\.\|/libm\.' | xargs -I{} cp -L {} "$1/"
+    rm -rf "$unpacked"
+}
+
+# inside FOLDER STEP…: in the root, in namespaces of its own, so that its mounts and processes end with it
+inside() {
+    local root=$1
+    shift
+    unshare --mount --pid --fork --kill-child --mount-proc chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+        LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive PYTHONDONTWRITEBYTECODE=1 MAKEFLAGS=-j"$(nproc)" \
+        JOBQUEUE_TEST_REDIS="${JOBQUEUE_TEST_REDIS:-}" JOBQUEUE_TEST_POSTGRES="${JOBQUEUE_TEST_POSTGRES:-}" \
+        JOBQUEUE_TEST_MARIADB="${JOBQUEUE_TEST_MARIADB:-}" bash -euo pipefail -c \
+        'mount -t proc proc /proc; mount -t tmpfs tmpfs /dev/shm; cd /src/jobqueue; . tools/dev/matrix_steps.sh; "$@"' step "$@"
+}
+
+# matrix_step NAME LOG COMMAND…: a TAP line, with the time and what a suite counted
+matrix_step() {
+    local name=$1 log=$2 said start=$SECONDS status=0
+    shift 2
+    said=$(mktemp)
+    "$@" >"$said" 2>&1 </dev/null || status=$?
+    tr '\r' '\n' <"$said" >"$said.lines"
+    mv "$said.lines" "$said"
+    { echo "### $name"; cat "$said"; } >>"$log"
+    if [ $status = 0 ]; then
+        echo "ok - $name ($((SECONDS - start)) s) $(grep -aE '^Tests (passed|skipped) |^[0-9]+ passed' "$said" | tr -s ' ' | xargs)"
+    else
+        echo "not ok - $name"
+        tail -n 40 "$said" | cut -c 1-300 >&2
+    fi
+    rm -f "$said"
+    return $status
+}
+
 matrix_release() {
     local release=$1 root name command log=$BUILD/logs/matrix-$1.log
     root=$(mktemp -d)/$release
     : >"$log"
     note "$release: a fresh root (log: $log)"
-    { matrix_root "$release" "$root" && matrix_source "$root" && cp "$ROOT"/dist/jobqueue-*.tgz "$root/src/" &&
-        inside "$root" "apt-get -qq update && apt-get -qq -y --no-install-recommends install $(echo $MATRIX_PACKAGES)"; } >>"$log" 2>&1 </dev/null ||
-        { echo "not ok - $release: its root could not be prepared"; return 1; }
+    { matrix_step "$release: a root with the tree and the releases" "$log" matrix_root "$release" "$root" &&
+        matrix_step "$release: Debian's packages in it" "$log" inside "$root" prepare; } || return 1
     while IFS='|' read -r name command; do
         [ -n "${name// /}" ] || continue
-        echo "### $name" >>"$log"
-        if ! inside "$root" "$command" >>"$log" 2>&1 </dev/null; then
-            echo "not ok - $release: $name"
-            tail -n 40 "$log" >&2
-            note "the root is left for a look: $root"
+        read -r name <<<"$name"
+        # shellcheck disable=SC2086 # a function and its argument
+        matrix_step "$release: $name" "$log" inside "$root" $command || {
+            note "the root is left for a look: $root (all it said: $log)"
             return 1
-        fi
-        echo "ok - $release: $name"
+        }
     done <<<"$MATRIX_STEPS"
     rm -rf --one-file-system "$root"
 }
 
+# Configure, make and the tools of ./dev, all of them.
+matrix_blanks() {
+    local folder
+    folder="$(mktemp -d)/a clone"
+    mkdir "$folder" && matrix_tree "$folder" &&
+        matrix_step "blanks: ./dev demo in a clone whose folder has a blank" "$BUILD/logs/matrix-blanks.log" "$folder/dev" demo &&
+        rm -rf "${folder%/*}"
+}
+
 matrix() {
-    local release failed=0
+    local part failed=0 prepared=
     [ "$(id -u)" = 0 ] || die "matrix needs root (debootstrap, chroot)"
+    . "$ROOT/tools/dev/zts.sh"
+    . "$ROOT/tools/dev/servers.sh"
     mkdir -p "$BUILD/logs"
-    command_package
-    [ $# -gt 0 ] || set -- "${MATRIX_RELEASES[@]}"
-    for release; do matrix_release "$release" || failed=1; done
+    [ $# -gt 0 ] || set -- "${MATRIX[@]}"
+    for part; do
+        case $part in
+            zts | blanks) ("matrix_$part") || failed=1 ;;
+            *)
+                # Once for all releases: what they get, and the servers of the host.
+                [ -n "$prepared" ] || { command_package && build_library && servers_for_tests && prepared=1; }
+                matrix_release "$part" || failed=1
+                ;;
+        esac
+    done
     return $failed
 }

@@ -17,25 +17,31 @@ in_tree() {
 run_asan() {
     export CFLAGS='-O1 -g'
     export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:verify_asan_link_order=0
-    export UBSAN_OPTIONS=print_stacktrace=1
+    export UBSAN_OPTIONS=print_stacktrace=1 JOBQUEUE_TEST_SLOW=1
     local shim=$ROOT/build/asan/no_deepbind.so
     mkdir -p "$ROOT/build/asan"
     cc -D_GNU_SOURCE -shared -fPIC "$ROOT/tools/dev/no_deepbind.c" -o "$shim"
     PHP_ENVIRONMENT=(LD_PRELOAD="$shim $(cc -print-file-name=libasan.so)" USE_ZEND_ALLOC=0 JOBQUEUE_SANITIZED=1
         ASAN_OPTIONS="$ASAN_OPTIONS:handle_segv=0")
-    EXTENSION_CFLAGS="$CFLAGS -fsanitize=address,undefined -fno-omit-frame-pointer"
+    PYTHON_ENVIRONMENT=("${PHP_ENVIRONMENT[0]}" "${PHP_ENVIRONMENT[3]}" PYTHONMALLOC=malloc JOBQUEUE_SANITIZED=1)
+    # For the scripts that run PHP by themselves.
+    printf '#!/bin/sh\nexec env %s "%s" "$@"\n' "$(printf "'%s' " "${PHP_ENVIRONMENT[@]}")" "$(command -v "$PHP")" >"$ROOT/build/asan/php"
+    chmod +x "$ROOT/build/asan/php"
+    PHP=$ROOT/build/asan/php
+    EXTENSION_CFLAGS="$CFLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
     [ $# -gt 0 ] || set -- unit contract process console fuzz phpt
     in_tree asan --enable-asan "$@"
 }
 
 run_tsan() {
-    export CFLAGS='-O1 -g'
+    export CFLAGS='-O1 -g' JOBQUEUE_TEST_SLOW=1
     [ $# -gt 0 ] || set -- unit contract
     in_tree tsan --enable-tsan "$@"
 }
 
 run_valgrind() {
-    RUNNER="valgrind -q --error-exitcode=99 --leak-check=full --child-silent-after-fork=yes"
+    export JOBQUEUE_TEST_SLOW=1
+    RUNNER="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite --child-silent-after-fork=yes"
     . "$ROOT/tools/dev/suites.sh"
     [ $# -gt 0 ] || set -- unit contract
     run_suites "$@"
@@ -47,7 +53,7 @@ fuzz_one() {
     local name=${1##*/} folder=$BUILD/${1##*/} log=$BUILD/logs/run-${1##*/}.log
     mkdir -p "$folder/corpus"
     step "building the fuzz target $name" "$BUILD/logs/build-$name.log" \
-        clang -g -O1 -std=c11 -D_GNU_SOURCE "$FUZZ_SANITIZERS,fuzzer" -I"$ROOT/libjobqueue" \
+        clang -g -O1 -std=c11 -D_GNU_SOURCE "$FUZZ_STRICT" "$FUZZ_SANITIZERS,fuzzer" -I"$ROOT/libjobqueue" \
         -I"$ROOT/libjobqueue/include" -I"$ROOT/tests" "$ROOT/$1.c" "$BUILD/.libs/libjobqueue-core.a" \
         $(make_value MSGPACK_LIBS SQLITE_LIBS REDIS_LIBS PGSQL_LIBS MYSQL_LIBS) -lm -o "$folder/fuzz"
     note "fuzzing $name for $2 s"
@@ -78,10 +84,10 @@ run_fuzz() {
     local seconds=${1:-30} target failed=0
     check_seconds fuzz "$seconds"
     . "$ROOT/tools/dev/suites.sh"
-    FUZZ_SANITIZERS=-fsanitize=address,undefined
+    FUZZ_SANITIZERS=-fsanitize=address,undefined FUZZ_STRICT=-fno-sanitize-recover=undefined
     BUILD=$ROOT/build/fuzz
-    CONFIGURE_OPTIONS=(CC=clang "CFLAGS=-g -O1 $FUZZ_SANITIZERS,fuzzer-no-link" "LDFLAGS=$FUZZ_SANITIZERS")
+    CONFIGURE_OPTIONS=(CC=clang "CFLAGS=-g -O1 $FUZZ_STRICT $FUZZ_SANITIZERS,fuzzer-no-link" "LDFLAGS=$FUZZ_SANITIZERS")
     build_target libjobqueue-core.la
-    for target in $(words FUZZ_TARGETS); do fuzz_one "$target" "$seconds" || failed=1; done
+    for target in $(fuzz_targets); do fuzz_one "$target" "$seconds" || failed=1; done
     return $failed
 }

@@ -9,7 +9,6 @@ servers_up() {
     local name folder
     # shellcheck disable=SC2086 # a list of words
     [ $# -gt 0 ] || set -- $SERVERS
-    check_servers "$@"
     mkdir -p "$ROOT/build/up"
     for name; do
         folder=$(cat "$ROOT/build/up/$name" 2>/dev/null || true)
@@ -28,19 +27,10 @@ servers_down() {
     local name folder
     # shellcheck disable=SC2086 # a list of words
     [ $# -gt 0 ] || set -- $SERVERS
-    check_servers "$@"
     for name; do
         folder=$(cat "$ROOT/build/up/$name" 2>/dev/null || true)
         rm -f "$ROOT/build/up/$name"
         [ -z "$folder" ] || [ ! -e "$folder/kind" ] || "$ROOT/tools/server" remove "$folder"
-    done
-}
-
-check_servers() {
-    local name
-    for name; do
-        [[ " $SERVERS " == *" $name "* ]] ||
-            die "unknown server \"$name\", there are: $SERVERS"
     done
 }
 

@@ -2,7 +2,7 @@
 # The suites of ./dev test. A suite is a function that prints TAP; its log stands in build/logs/SUITE.log.
 # shellcheck shell=bash
 
-SUITES=(tools docs unit contract process console fuzz install package phpt python interop laravel examples readme)
+SUITES=(tools docs unit contract process console fuzz install package phpt python interop laravel examples)
 
 # ---- running ---------------------------------------------------------------------------------------
 
@@ -30,16 +30,15 @@ run_program() {
     [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $program ended with status $status"
 }
 
-# side_by_side LIST...: the same, three at a time, for programs that wait more than they work
+# side_by_side COMMAND WORD...: the command with each word, three at a time; what they print is in order
 side_by_side() {
-    local folder list program i=0
+    local command=$1 folder word i=0
+    shift
     folder=$(mktemp -d)
-    for list; do
-        for program in $(words "$list"); do
-            [ $i -lt 3 ] || wait -n
-            i=$((i + 1))
-            run_program "$program" >"$folder/$((100 + i))" 2>&1 &
-        done
+    for word; do
+        [ $i -lt 3 ] || wait -n
+        i=$((i + 1))
+        "$command" "$word" >"$folder/$((100 + i))" 2>&1 &
     done
     wait
     cat "$folder"/*
@@ -48,6 +47,13 @@ side_by_side() {
 
 # words VARIABLE: a list of sources.am
 words() { sed -n "/^$1 =/,/^\$/p" "$ROOT/sources.am" | sed '1d;s/\\$//' | xargs; }
+
+# fuzz_targets: those that the built drivers have
+fuzz_targets() {
+    local driver
+    words FUZZ_TARGETS
+    for driver in $(built_drivers); do words "${driver^^}_FUZZ"; done
+}
 
 # count LOG: "passed failed skipped"
 count() {
@@ -90,10 +96,6 @@ run_suites() {
     local suite wanted=("$@")
     [ $# -gt 0 ] || wanted=("${SUITES[@]}")
     [ "${1:-}" != list ] || { printf '%s\n' "${SUITES[@]}"; return; }
-    for suite in "${wanted[@]}"; do
-        [[ " ${SUITES[*]} " == *" $suite "* ]] ||
-            die "unknown suite \"$suite\", the nearest is \"$(nearest "$suite" "${SUITES[@]}")\" (./dev test list names all)"
-    done
     mkdir -p "$BUILD/logs"
     build_all
     build_target check-programs
@@ -119,7 +121,7 @@ suite_tools() {
     for tool in check-lists check-includes check-budgets check-arginfo check-version; do
         check "$tool" "$ROOT/tools/$tool"
     done
-    for tool in gen-docs gen-man gen-completion gen-lua; do
+    for tool in gen-docs gen-commands gen-man gen-completion gen-lua; do
         [ ! -x "$ROOT/tools/$tool" ] || check "$tool --check" "$ROOT/tools/$tool" --check
     done
     check "each public header compiles alone, as C and as C++" headers_alone
@@ -128,17 +130,21 @@ suite_tools() {
 
 suite_docs() {
     . "$ROOT/tools/dev/docs.sh"
-    check "every program of the documentation is well formed" "$ROOT/tools/check-docs"
+    check "the library is installed for programs in C" locked make -C "$BUILD" -s install prefix="$BUILD/docs/installed"
+    tap_script "$ROOT/tools/check-docs"
     check "the site is made without a warning, its links lead somewhere" make_site
 }
 
 suite_unit() { programs UNIT_TESTS; }
 suite_contract() {
-    local driver lists=(CONTRACT_TESTS)
-    for driver in $(built_drivers); do lists+=("${driver^^}_TESTS"); done
-    side_by_side "${lists[@]}"
+    local driver programs
+    programs=$(words CONTRACT_TESTS)
+    for driver in $(built_drivers); do programs+=" $(words "${driver^^}_TESTS")"; done
+    # shellcheck disable=SC2086 # a list of words
+    side_by_side run_program $programs
 }
-suite_process() { side_by_side PROCESS_TESTS; }
+# shellcheck disable=SC2046 # a list of words
+suite_process() { side_by_side run_program $(words PROCESS_TESTS); }
 
 suite_console() {
     local script
@@ -150,7 +156,7 @@ suite_console() {
 
 suite_fuzz() {
     local target
-    for target in $(words FUZZ_TARGETS); do
+    for target in $(fuzz_targets); do
         check "${target##*/} replays its corpus" "$BUILD/$target" "$ROOT/tests/fuzz/corpus/${target##*/}"
     done
 }
@@ -167,10 +173,7 @@ suite_install() {
 }
 
 # Made and installed as people do it.
-suite_package() {
-    local script
-    for script in "$ROOT"/tests/package/*.sh; do tap_script "$script"; done
-}
+suite_package() { side_by_side tap_script "$ROOT"/tests/package/*.sh; }
 
 # All tests once, then those that take a store of util.inc on each server store, side by side from copies.
 suite_phpt() {
@@ -237,26 +240,11 @@ run_pytest() {
     local status=0
     cd "$1" || return
     JOBQUEUE_TAP=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(python_path) TEST_PHP_EXECUTABLE=$(command -v "$PHP") \
-        JOBQUEUE_EXTENSION=$(php_extension) timeout 900 "$PYTHON" -m pytest -q --tb=short -p no:cacheprovider . || status=$?
+        JOBQUEUE_EXTENSION=$(php_extension) timeout 900 env "${PYTHON_ENVIRONMENT[@]}" "$PYTHON" -m pytest -q --tb=short -p no:cacheprovider . || status=$?
     [ "$status" -le 1 ]
 }
 
 suite_examples() { tap_script "$ROOT/examples/run"; }
-
-suite_readme() {
-    local folder
-    folder=$(mktemp -d)
-    # shellcheck disable=SC2064 # the name is wanted now
-    trap "rm -rf '$folder'" EXIT
-    sed -n '/^```php$/,/^```$/p' "$ROOT/README.md" | sed '/^```$/q' | sed '/^```/d' >"$folder/first.php"
-    sed -n '/^```text$/,/^```$/p' "$ROOT/README.md" | sed '/^```$/q' | sed '/^```/d' >"$folder/expected"
-    sed -n '/^```python$/,/^```$/p' "$ROOT/README.md" | sed '/^```$/q' | sed '/^```/d' >"$folder/first.py"
-    cd "$folder" || return
-    check "the first program of README.md runs" readme_runs
-    check "it prints what README.md says" readme_said_all
-    check "the Python program of README.md runs" readme_runs_python
-    check "it prints the same" readme_said_all
-}
 
 # ---- helpers of the suites -------------------------------------------------------------------------
 
@@ -268,19 +256,6 @@ tap_script() {
     printf '%s\n' "$out"
     [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $1 ended with status $status"
 }
-
-readme_runs() {
-    timeout 60 "$PHP" -d "extension=$(php_extension)" first.php >output 2>&1 || { cat output; return 1; }
-    cat output
-}
-
-readme_runs_python() {
-    PYTHONPATH=$(python_path) timeout 60 "$PYTHON" first.py >output 2>&1 || { cat output; return 1; }
-    cat output
-}
-
-# The lines may come in any order, among others.
-readme_said_all() { [ -s expected ] && ! grep -vFxf output expected; }
 
 # Results only, and of those that failed the difference: it stands before the line of its test, here it follows.
 phpt_to_tap() {
@@ -317,6 +292,6 @@ build_with_pkg_config() {
 #include <stdio.h>
 int main(void) { return puts(jobq_version()) < 0; }' >"$program.c"
     # shellcheck disable=SC2046 # flags are words
-    cc "$program.c" -o "$program" $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --define-variable=prefix="$prefix" --cflags --libs libjobqueue) &&
+    cc "$program.c" -o "$program" $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs libjobqueue) &&
         LD_LIBRARY_PATH=$prefix/lib "$program"
 }

@@ -10,12 +10,15 @@ use Illuminate\Queue\Queue as Base;
 use JobQueue\Queue as Native;
 
 /**
- * Laravel's queue over a jobqueue store. What Laravel makes of a job (a JSON text) is the payload of one job named
- * self::NAME; its own tries, backoff and time limit go with it, so that a native worker keeps to them.
+ * Laravel's queue over a jobqueue store. What Laravel makes of a job (a JSON text) is the payload of a job that is named
+ * after it; its own tries, backoff and time limit go with it, so that a native worker keeps to them.
  */
 final class Queue extends Base implements QueueContract, ClearableQueue
 {
-    /** The name under which all jobs of Laravel are pushed; handlers of other names may share the store. */
+    /** What a job's name begins with, before what Laravel shows of it: laravel:App\Jobs\SendInvoice. Others may share the store. */
+    public const PREFIX = 'laravel:';
+
+    /** The name of a payload that does not say what it is. */
     public const NAME = 'laravel.job';
 
     public function __construct(
@@ -140,7 +143,7 @@ final class Queue extends Base implements QueueContract, ClearableQueue
         $said = json_decode($payload, true);
 
         return [
-            'job' => self::NAME,
+            'job' => self::name($said['displayName'] ?? null),
             'payload' => $payload,
             'queue' => $this->getQueue($queue),
             'delay' => $delay > 0 ? $delay : null,
@@ -148,6 +151,14 @@ final class Queue extends Base implements QueueContract, ClearableQueue
             'timeout' => self::number($said['timeout'] ?? null),
             'backoff' => isset($said['backoff']) && $said['backoff'] !== '' ? (string) $said['backoff'] : null,
         ];
+    }
+
+    /** A name ends before what no name may hold: that of an anonymous class goes on with NUL and a path. */
+    private static function name(mixed $shown): string
+    {
+        $shown = is_string($shown) ? trim(preg_split('/[[:cntrl:]]/', $shown, 2)[0]) : '';
+
+        return $shown === '' ? self::NAME : mb_strcut(self::PREFIX.$shown, 0, 255, 'UTF-8');
     }
 
     private static function number(mixed $value): ?int

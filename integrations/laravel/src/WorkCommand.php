@@ -57,8 +57,10 @@ final class WorkCommand extends Command
         }
         $this->logFailedJobs();
         $worker = new Worker($queue->native(), ...$this->workerOptions());
-        $worker->handle(Queue::NAME, fn (Native $job) => $this->process($job, $connection),
-            failed: fn (JobInfo $info, ?\Throwable $e) => $this->failed($info, $e, $queue, $connection));
+        $handler = new Handler(fn (Native $job) => $this->process($job, $connection),
+            fn (JobInfo $info, ?\Throwable $e) => $this->failed($info, $e, $queue, $connection));
+        $worker->handle(Queue::NAME, $handler)
+            ->resolver(static fn (string $name): ?Handler => str_starts_with($name, Queue::PREFIX) ? $handler : null);
         $worker->on('worker.starting', fn () => $this->closeConnections());
         $worker->on('looping', fn () => $this->option('force') || ! $this->laravel->isDownForMaintenance());
 

@@ -28,7 +28,7 @@ static int open_store(const jobq_driver_config *config, void **store_out)
     mem_store *store;
 
     if (config->path.n || config->host.n)
-        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "memory", 0,
+        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
                                       "memory: the dsn takes neither host nor path");
     store = jobq__zalloc(sizeof(*store));
     if (!store)

@@ -197,6 +197,7 @@ static int replace(mem_job *job, jobq_push *item, int64_t now_ms)
     memset(&job->counters, 0, sizeof(job->counters));
     job->version = item->version;
     job->priority = item->priority;
+    job->taken_back = false;
     job->available_at_ms = due_ms;
     job->state = job->follower || due_ms > now_ms ? MEM_DELAYED : MEM_READY;
     memcpy(item->holder, job->id.p, job->id.n + 1);

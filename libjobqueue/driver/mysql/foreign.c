@@ -113,8 +113,8 @@ static int bind_values(mysql_store *store, foreign *f, const jobq_statement *s, 
 
     if (wanted != s->param_count)
         return jobq__error_set_driver(JOBQ_EINVAL, 0, "mysql", 0,
-                                      "mysql: the %s takes %zu values, got %zu", f->what, wanted,
-                                      s->param_count);
+                                      "mysql: the %s takes %zu value%s, got %zu", f->what, wanted,
+                                      jobq__plural((int64_t)wanted), s->param_count);
     for (size_t i = 0; i < wanted; i++)
         bind_value(&in[i], &s->params[i]);
     if (wanted && mysql_stmt_bind_param(f->stmt, in))
@@ -122,11 +122,35 @@ static int bind_values(mysql_store *store, foreign *f, const jobq_statement *s, 
     return 0;
 }
 
+/* The server would end the connection in the middle of it, and say no more than that. */
+static int check_size(const mysql_store *store, const foreign *f, const jobq_statement *s)
+{
+    enum { VALUE_MORE = 32 }; /* type and length, or a number */
+    size_t n = s->text.n;
+
+    for (size_t i = 0; i < s->param_count; i++) {
+        const int type = s->params[i].type;
+
+        n += VALUE_MORE;
+        if (type == JOBQ_PARAM_TEXT || type == JOBQ_PARAM_BYTES)
+            n += s->params[i].bytes.n;
+    }
+    if (store->max_packet <= 0 || (int64_t)n < store->max_packet)
+        return 0;
+    return jobq__error_set_driver(JOBQ_EINVAL, 0, "mysql", 0,
+                                  "mysql: the %s has %zu bytes with its values, the server takes "
+                                  "less than %lld (max_allowed_packet)",
+                                  f->what, n, (long long)store->max_packet);
+}
+
 static int execute(mysql_store *store, foreign *f, const jobq_statement *s)
 {
-    MYSQL_BIND *in = jobq__zalloc((s->param_count + 1) * sizeof(*in));
-    int rc;
+    MYSQL_BIND *in;
+    int rc = check_size(store, f, s);
 
+    if (rc < 0)
+        return rc;
+    in = jobq__zalloc((s->param_count + 1) * sizeof(*in));
     f->stmt = in ? mysql_stmt_init(store->db) : NULL;
     if (!f->stmt) {
         jobq__free(in);

@@ -17,9 +17,10 @@ bool jobq__mysql_takes(const char *name)
     return false;
 }
 
+/* Without a driver's name: a mistake of the caller, not an answer of the server. */
 static int refuse(const char *what)
 {
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "mysql", 0,
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
                                   "mysql: %s (the dsn is "
                                   "mysql://USER:PASSWORD@HOST:PORT/DATABASE; options of its own: "
                                   "socket tls)",

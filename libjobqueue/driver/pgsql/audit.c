@@ -65,14 +65,14 @@ enum { COLUMN_MINE = 3, COLUMN_ID, COLUMN_STATE, COLUMN_FIRST };
 enum { READY = COLUMN_FIRST, TAKEN, IN_TIME, FOLLOWER, WITH_WORKERS, OWNERLESS };
 
 static const struct {
-    pgsql_statement which;
     const char *sql;
+    pgsql_statement which;
     unsigned state; /* that the place stands for */
-} phases[] = {{ST_AUDIT, JOBS, 0},
-              {ST_AUDIT_READY, LINE("ready"), PG_READY},
-              {ST_AUDIT_TAKEN, LINE("taken"), PG_READY},
-              {ST_AUDIT_DELAYED, DELAYED, PG_DELAYED},
-              {ST_AUDIT_HELD, HELD, PG_RESERVED}};
+} phases[] = {{JOBS, ST_AUDIT, 0},
+              {LINE("ready"), ST_AUDIT_READY, PG_READY},
+              {LINE("taken"), ST_AUDIT_TAKEN, PG_READY},
+              {DELAYED, ST_AUDIT_DELAYED, PG_DELAYED},
+              {HELD, ST_AUDIT_HELD, PG_RESERVED}};
 enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
 
 typedef struct {
@@ -183,7 +183,7 @@ static int audit_page(pgsql_store *store, jobq_audit *a)
     jobq__cursor cursor;
     int rc = jobq__cursor_read(a->after, &cursor);
 
-    if (rc == 0 && cursor.set && (cursor.part[0] < 0 || cursor.part[0] >= PHASES * PHASE))
+    if (rc == 0 && cursor.set && (cursor.part[0] < 0 || cursor.part[0] >= (int64_t)PHASES * PHASE))
         rc = jobq__refuse_cursor();
     if (rc < 0)
         return rc;

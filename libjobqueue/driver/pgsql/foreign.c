@@ -200,7 +200,7 @@ static int id_exists(pgsql_store *store, jobq_slice id)
 /* A known id is a duplicate whatever the guard says. */
 static int push_one(pgsql_store *store, jobq_push *item)
 {
-    PGresult *res;
+    PGresult *res = NULL;
     int rc = item->guard ? carry_out(store, "guard", item->guard, &res) : 0;
     bool holds = true;
 
@@ -317,7 +317,7 @@ static int holds(pgsql_store *store, const jobq_effect *e)
 
 static int run_effect(pgsql_store *store, jobq_effect *e)
 {
-    PGresult *res;
+    PGresult *res = NULL;
     int rc = jobq__pgsql_begin(store);
 
     if (rc < 0)

@@ -97,7 +97,7 @@ const char jobq__pgsql_key_functions[] =
     "   result := 2;\n"
     "   RETURN;\n"
     "  END IF;\n"
-    "  UPDATE @.job j SET follower = new_seq WHERE j.seq = h.seq;\n"
+    "  UPDATE @.job j SET follower = new_seq, traced = true WHERE j.seq = h.seq;\n"
     "  INSERT INTO @.delayed(due, seq, queue, rank, size)\n"
     "  VALUES (push_over.due + " PG_FAR_TEXT ", new_seq, job_queue, job_rank, bytes);\n"
     "  holder := job_id;\n"

@@ -246,10 +246,10 @@ bool jobq__pgsql_state_is(const PGresult *res, const char *state);
 int jobq__pgsql_migrate(pgsql_store *store);
 int jobq__pgsql_check_schema(pgsql_store *store, bool may_migrate);
 extern const char jobq__pgsql_tables_1[], jobq__pgsql_tables_2[], jobq__pgsql_tables_3[],
-    jobq__pgsql_functions[], jobq__pgsql_key_functions[], jobq__pgsql_number_functions[],
-    jobq__pgsql_exchange_functions[], jobq__pgsql_upkeep_functions[],
-    jobq__pgsql_control_functions[], jobq__pgsql_header_functions[], jobq__pgsql_sql_functions[],
-    jobq__pgsql_view[];
+    jobq__pgsql_tables_4[], jobq__pgsql_functions[], jobq__pgsql_key_functions[],
+    jobq__pgsql_number_functions[], jobq__pgsql_exchange_functions[],
+    jobq__pgsql_upkeep_functions[], jobq__pgsql_control_functions[], jobq__pgsql_header_functions[],
+    jobq__pgsql_sql_functions[], jobq__pgsql_view[];
 
 /* ---- floors.c -------------------------------------------------------------------------------- */
 

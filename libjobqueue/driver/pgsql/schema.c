@@ -35,7 +35,7 @@ static const char give_rights[] = "DO $f$ BEGIN IF current_setting('jobqueue.rig
 
 /* steps[i] leads from version i to i + 1. */
 static const char *const steps[] = {jobq__pgsql_tables_1, jobq__pgsql_tables_2,
-                                    jobq__pgsql_tables_3};
+                                    jobq__pgsql_tables_3, jobq__pgsql_tables_4};
 enum { SCHEMA_VERSION = sizeof(steps) / sizeof(steps[0]) };
 
 /* What follows the tables of the last version; everything in it may be there already. */

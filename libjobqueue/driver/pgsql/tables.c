@@ -181,3 +181,10 @@ const char jobq__pgsql_tables_3[] =
     " queue text COLLATE \"C\" NOT NULL,\n"
     " n bigint[] NOT NULL,\n"
     " PRIMARY KEY (minute, queue)) WITH (fillfactor = 50);\n";
+
+/* traced: the job has a row in `trace`, or a follower. What gets one by the functions of version 3,
+ * in a transaction that is under way, is waited for. */
+const char jobq__pgsql_tables_4[] =
+    "LOCK TABLE @.job IN EXCLUSIVE MODE;\n"
+    "DROP VIEW IF EXISTS @.jobqueue_jobs;\n"
+    "UPDATE @.job x SET traced = true WHERE x.follower IS NOT NULL AND NOT x.traced;\n";

@@ -42,7 +42,7 @@ typedef struct {
 
 static int refuse(const char *what)
 {
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0, "redis: %s", what);
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0, "redis: %s", what);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */

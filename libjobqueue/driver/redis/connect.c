@@ -18,7 +18,13 @@ enum { DEFAULT_PORT = 6379, CONNECT_TIMEOUT_MS = 5000, OLDEST = 60200 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Without a driver's name: a mistake of the caller, not an answer of the server. */
 static int refuse(const char *what)
+{
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0, "redis: %s", what);
+}
+
+static int refuse_server(const char *what)
 {
     return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0, "redis: %s", what);
 }
@@ -249,11 +255,12 @@ static int check_server(rds_store *store, const rds_value *info, const rds_value
                                       "redis: the server is version %d.%d (needed: 6.2 or newer)",
                                       version / 10000, version / 100 % 100);
     if ((strncmp(line_of(info->p, "redis_mode:"), "cluster", 7) == 0) != (store->cluster != NULL))
-        return refuse(store->cluster ? "the server is not part of a Redis Cluster: write redis://"
-                                     : "the server is part of a Redis Cluster: write "
-                                       "redis-cluster://host1:7000,host2:7000");
+        return refuse_server(store->cluster
+                                 ? "the server is not part of a Redis Cluster: write redis://"
+                                 : "the server is part of a Redis Cluster: write "
+                                   "redis-cluster://host1:7000,host2:7000");
     if (strncmp(line_of(info->p, "redis_mode:"), "sentinel", 8) == 0)
-        return refuse("the server is a Sentinel: name the master itself");
+        return refuse_server("the server is a Sentinel: name the master itself");
     uptime = strtoll(line_of(info->p, "uptime_in_seconds:"), NULL, 10);
     micros = strtoll(line_of(info->p, "server_time_usec:"), NULL, 10);
     seconds = micros ? micros / 1000000 : jobq__redis_int(&walk); /* of one reading with uptime */

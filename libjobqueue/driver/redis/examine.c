@@ -178,7 +178,7 @@ static int check_slots(const server_view *v, const rds_value *value)
 static int look_at(server_view *v, rds_link *link)
 {
     const int64_t deadline = jobq__redis_connect_deadline(v->store);
-    rds_value *values[ANSWERS];
+    rds_value *values[ANSWERS] = {NULL};
     int rc;
 
     jobq__redis_begin(link, 1);
@@ -192,7 +192,7 @@ static int look_at(server_view *v, rds_link *link)
     rc = rc ? rc : jobq__redis_receive(link, ANSWERS, values, deadline);
     if (rc < 0)
         return rc;
-    if (values[0]->type != RDS_TEXT)
+    if (!values[0] || values[0]->type != RDS_TEXT)
         return SAY(v, NOTE, "version", "allow +info to let it be looked at",
                    "this account may not ask the server how it is set up");
     v->info = values[0]->p;

@@ -87,6 +87,8 @@ static bool read_malformed(const rds_stored *stored, bool keys_only, jobq_batch 
     int n = snprintf(id, sizeof(id), "malformed-%d-%.*s", stored->priority, (int)stored->entry.n,
                      (const char *)stored->entry.p);
 
+    if (n >= (int)sizeof(id)) /* no entry of a stream is that long */
+        n = sizeof(id) - 1;
     if (!r->id.p && !copy(out, &r->id, id, (size_t)n, true))
         return false;
     r->version = 1;
@@ -132,8 +134,8 @@ static void read_standing(const rds_stored *stored, jobq_record *r)
         r->enqueued_at_ms = r->base_at_ms = r->available_at_ms = (int64_t)entry.ms;
         return;
     }
-    r->counters.deliveries = (int64_t)read_le(s + 1, 8) + stored->count;
-    r->fence = (int64_t)read_le(s + 9, 8) + stored->count;
+    r->counters.deliveries = (int64_t)(read_le(s + 1, 8) + (uint64_t)stored->count);
+    r->fence = (int64_t)(read_le(s + 9, 8) + (uint64_t)stored->count);
     r->cancel = (uint8_t)s[0] >> 1;
     r->enqueued_at_ms = (int64_t)read_le(s + 17, 8);
     r->base_at_ms = (int64_t)read_le(s + 25, 8);

@@ -334,7 +334,8 @@ static bool is_closed(const rds_value *value)
 }
 
 /* Without a script, stored as one. 1 stored; 0 there is no such stream, or it is closed: nothing
- * was stored; or an error. A refused command (OOM) makes EXEC refuse all; its own words are better. */
+ * was stored; or an error. A refused command (OOM) makes EXEC refuse all; its own words are
+ * better. */
 static int push_plain(rds_store *store, const jobq_push *items, size_t n)
 {
     size_t commands = n > 1 ? n + 2 : 1;

@@ -77,6 +77,20 @@ static void *make_nil(const redisReadTask *task)
     return make(task, RDS_NIL);
 }
 
+#if HIREDIS_MAJOR >= 1
+/* Of the third protocol, which nobody asked for: without these the reader makes up addresses. */
+static void *make_double(const redisReadTask *task, double number, char *p, size_t n)
+{
+    (void)number;
+    return make_text(task, p, n);
+}
+
+static void *make_bool(const redisReadTask *task, int truth)
+{
+    return make_integer(task, truth != 0);
+}
+#endif
+
 static void drop_nothing(void *value)
 {
     (void)value; /* the arena's */
@@ -84,11 +98,17 @@ static void drop_nothing(void *value)
 
 void *jobq__redis_reader_new(rds_link *link)
 {
-    static redisReplyObjectFunctions functions = {.createString = make_text,
-                                                  .createArray = make_list,
-                                                  .createInteger = make_integer,
-                                                  .createNil = make_nil,
-                                                  .freeObject = drop_nothing};
+    static redisReplyObjectFunctions functions = {
+        .createString = make_text,
+        .createArray = make_list,
+        .createInteger = make_integer,
+        .createNil = make_nil,
+#if HIREDIS_MAJOR >= 1
+        .createDouble = make_double,
+        .createBool = make_bool,
+#endif
+        .freeObject = drop_nothing
+    };
     redisReader *reader = redisReaderCreateWithFunctions(&functions);
 
     if (reader) {
@@ -135,15 +155,15 @@ static const rds_value *step(rds_walk *walk)
 
 int64_t jobq__redis_number_of(const rds_value *value)
 {
-    int64_t n = 0;
+    uint64_t n = 0;
 
     if (value->type == RDS_INTEGER)
         return value->integer;
     if (value->type == RDS_TEXT && value->n < 32) {
         for (size_t i = 0; i < value->n && value->p[i] >= '0' && value->p[i] <= '9'; i++)
-            n = n * 10 + (value->p[i] - '0');
+            n = n * 10 + (uint64_t)(value->p[i] - '0');
     }
-    return n;
+    return n <= INT64_MAX ? (int64_t)n : 0; /* no number of ours is that large */
 }
 
 int64_t jobq__redis_int(rds_walk *walk)
@@ -156,9 +176,9 @@ int64_t jobq__redis_int(rds_walk *walk)
 /* The answer to TIME. */
 int64_t jobq__redis_time(rds_walk *walk)
 {
-    int64_t seconds = jobq__redis_int(walk);
+    const int64_t seconds = jobq__redis_int(walk), us = jobq__redis_int(walk);
 
-    return seconds * 1000 + jobq__redis_int(walk) / 1000;
+    return seconds >= 0 && seconds < INT64_MAX / 2000 ? seconds * 1000 + us % 1000000 / 1000 : 0;
 }
 
 jobq_slice jobq__redis_text(rds_walk *walk)

@@ -35,7 +35,7 @@ int jobq__redis_check_sentinels(const jobq_driver_config *config)
         good = next_sentinel(config, &list, &address);
     if (good)
         return 0;
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0,
+    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
                                   "redis: the dsn names no sentinels and master (allowed: "
                                   "redis-sentinel://host1:26379,host2:26379/master/0)");
 }
@@ -120,7 +120,7 @@ int jobq__redis_ask_quorum(const jobq_driver_config *config, size_t *asked_out, 
         int64_t patience = jobq__clock_mono_ms() + PATIENCE_MS;
         rds_link link = {.fd = -1};
         rds_address sentinel;
-        rds_value *value;
+        rds_value *value = NULL;
 
         if (!next_sentinel(config, &list, &sentinel))
             continue;
@@ -128,7 +128,7 @@ int jobq__redis_ask_quorum(const jobq_driver_config *config, size_t *asked_out, 
         if (converse(config, &sentinel, "CKQUORUM", name, &link, &value,
                      patience < deadline_ms ? patience : deadline_ms) < 0) {
             ++*silent_out;
-        } else if (!heard) {
+        } else if (!heard && value) {
             heard = true;
             good = value->type == RDS_STATUS;
             snprintf(said, room, "%s", value->p ? value->p : "");

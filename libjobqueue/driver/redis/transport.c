@@ -91,7 +91,7 @@ static int dial_unix(const char *path, rds_link *link, int64_t deadline_ms)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
     if (strlen(path) >= sizeof(address.sun_path))
-        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0,
+        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0,
                                       "redis: the path of the socket is too long (allowed: %zu)",
                                       sizeof(address.sun_path) - 1);
     memcpy(address.sun_path, path, strlen(path) + 1);

@@ -8,7 +8,9 @@
 
 #include "driver/answers.h"
 #include "driver/sqlite/sqlite.h"
+#include "util/clock.h"
 #include "util/error.h"
+#include "util/str.h"
 
 /* The casts are for clients that bind everything as text. */
 #define NUMBER(n) "CAST(?" #n " AS INTEGER)"
@@ -54,6 +56,36 @@ static void bind_param(sqlite3_stmt *stmt, int at, const jobq_param *p)
     }
 }
 
+/* ---- no longer than the call may take -------------------------------------------------------- */
+
+enum { LOOK_EVERY = 1000 }; /* steps of SQLite's machine: some tens of microseconds */
+
+static int is_overdue(void *payload)
+{
+    const sqlite_store *store = payload;
+
+    return jobq__clock_mono_us() >= store->deadline_us;
+}
+
+/* The caller's statement holds the write lock: everybody waits as long as it runs. */
+static int step(sqlite_store *store, sqlite3_stmt *stmt)
+{
+    int code;
+
+    sqlite3_progress_handler(store->db, LOOK_EVERY, is_overdue, store);
+    code = sqlite3_step(stmt);
+    sqlite3_progress_handler(store->db, 0, NULL, NULL); /* a rollback is not cut */
+    return code;
+}
+
+static int refuse_slow(const sqlite_store *store, const char *what)
+{
+    return jobq__error_set_driver(JOBQ_ETIMEOUT, JOBQ__RETRYABLE, "sqlite", SQLITE_INTERRUPT,
+                                  "sqlite: the %s took longer than read_timeout (%g s for the "
+                                  "whole call); nothing was changed",
+                                  what, (double)store->timeout_ms / 1000);
+}
+
 /* A mistake in the statement, or trouble with the store (a full disk, a lock). */
 static int refuse(sqlite_store *store, const char *what)
 {
@@ -63,6 +95,8 @@ static int refuse(sqlite_store *store, const char *what)
     case SQLITE_MISMATCH:
     case SQLITE_RANGE:
         break;
+    case SQLITE_INTERRUPT:
+        return refuse_slow(store, what);
     default:
         return jobq__sqlite_fail(store, what);
     }
@@ -107,8 +141,9 @@ static int check_plain(sqlite3_stmt *stmt, const char *what)
     return 0;
 }
 
-/* Binds each place: $2 gets the second value, wherever it stands (SQLite itself counts such names as
- * they come), ? and ?2 go by SQLite's number. Other names say nothing about the order of values. */
+/* Binds each place: $2 gets the second value, wherever it stands (SQLite itself counts such names
+ * as they come), ? and ?2 go by SQLite's number. Other names say nothing about the order of
+ * values. */
 static int bind_all(sqlite3_stmt *stmt, const jobq_statement *s, const char *what)
 {
     for (int at = 1; at <= (int)s->param_count; at++) {
@@ -121,9 +156,9 @@ static int bind_all(sqlite3_stmt *stmt, const jobq_statement *s, const char *wha
         if (number < 1 || number > (long)s->param_count || (end && *end))
             return jobq__error_set_driver(
                 JOBQ_EINVAL, 0, "sqlite", 0,
-                "sqlite: the %s has a place \"%s\" and %zu values; places "
+                "sqlite: the %s has a place \"%s\" and %zu value%s; places "
                 "are ? or $1, $2 ...",
-                what, name, s->param_count);
+                what, name, s->param_count, jobq__plural((int64_t)s->param_count));
         bind_param(stmt, at, &s->params[number - 1]);
     }
     return 0;
@@ -146,9 +181,10 @@ static int prepare(sqlite_store *store, const jobq_statement *s, const char *wha
         rc = jobq__error_set_driver(JOBQ_EINVAL, 0, "sqlite", 0,
                                     "sqlite: the %s has more than one statement", what);
     if (rc == 0 && (size_t)sqlite3_bind_parameter_count(stmt) != s->param_count)
-        rc = jobq__error_set_driver(JOBQ_EINVAL, 0, "sqlite", 0,
-                                    "sqlite: the %s takes %d values, got %zu", what,
-                                    sqlite3_bind_parameter_count(stmt), s->param_count);
+        rc = jobq__error_set_driver(
+            JOBQ_EINVAL, 0, "sqlite", 0, "sqlite: the %s takes %d value%s, got %zu", what,
+            sqlite3_bind_parameter_count(stmt), jobq__plural(sqlite3_bind_parameter_count(stmt)),
+            s->param_count);
     if (rc == 0)
         rc = bind_all(stmt, s, what);
     if (rc < 0) {
@@ -185,15 +221,15 @@ static bool is_true(sqlite3_stmt *stmt)
 int jobq__sqlite_judge_guard(sqlite_store *store, const jobq_statement *guard)
 {
     sqlite3_stmt *stmt = NULL;
-    int step, rc = prepare(store, guard, "guard", &stmt);
+    int code, rc = prepare(store, guard, "guard", &stmt);
 
     if (rc < 0)
         return rc;
-    step = sqlite3_step(stmt);
-    if (step != SQLITE_ROW && step != SQLITE_DONE)
+    code = step(store, stmt);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
         rc = refuse(store, "guard");
     else if ((rc = check_open(store, "guard")) == 0)
-        rc = step == SQLITE_ROW && is_true(stmt);
+        rc = code == SQLITE_ROW && is_true(stmt);
     sqlite3_finalize(stmt);
     return rc;
 }
@@ -218,17 +254,17 @@ static int carry_out(sqlite_store *store, jobq_effect *e)
 {
     const int64_t before = sqlite3_total_changes(store->db);
     sqlite3_stmt *stmt = NULL;
-    int step, rc = prepare(store, &e->statement, "effect", &stmt);
+    int code, rc = prepare(store, &e->statement, "effect", &stmt);
     bool row;
 
     if (rc < 0)
         return rc;
-    step = sqlite3_step(stmt);
-    row = step == SQLITE_ROW;
+    code = step(store, stmt);
+    row = code == SQLITE_ROW;
     rc = row ? read_value(stmt, e->out, &e->value) : 0;
-    while (step == SQLITE_ROW && rc == 0)
-        step = sqlite3_step(stmt);
-    if (rc == 0 && step != SQLITE_DONE)
+    while (code == SQLITE_ROW && rc == 0)
+        code = step(store, stmt);
+    if (rc == 0 && code != SQLITE_DONE)
         rc = refuse(store, "effect");
     sqlite3_finalize(stmt);
     rc = rc ? rc : check_open(store, "effect");

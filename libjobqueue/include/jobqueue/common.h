@@ -39,6 +39,11 @@ JOBQ_BEGIN_DECLS
 /* The library's version as text, e.g. "0.1.0". Never NULL. Any thread. @since 0.1 */
 JOBQ_API const char *jobq_version(void);
 
+/* The same as JOBQ_VERSION_NUMBER has it. Below that number the library that was loaded is older
+ * than the headers that a program was compiled with, and may lack what it calls. Any thread.
+ * @since 0.1 */
+JOBQ_API int jobq_version_number(void);
+
 /* Name of the i-th driver built in ("sqlite", "memory", ...), NULL past the end. @since 0.1 */
 JOBQ_API const char *jobq_driver_name(size_t i);
 

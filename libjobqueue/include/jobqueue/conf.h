@@ -48,6 +48,15 @@ JOBQ_API int jobq_conf_add(jobq_conf *conf, const char *name, const char *value,
 /* Is that a name that may stand here? 0, or JOBQ_ECONF as jobq_conf_set would say it. @since 0.1 */
 JOBQ_API int jobq_conf_check(jobq_conf *conf, const char *name);
 
+/* For bindings, whose values have types: NULL when the option takes values of that kind, else what
+ * it takes in words ("a number"). A text counts for a number only where it is a word that may stand
+ * for one ("auto"); `text` (NUL-terminated) may be NULL for other kinds. The command line, which
+ * has nothing but text, asks nobody. NULL for a name that may not stand here: the setters refuse
+ * it. @since 0.1 */
+enum { JOBQ_VALUE_BOOL, JOBQ_VALUE_NUMBER, JOBQ_VALUE_TEXT, JOBQ_VALUE_LIST, JOBQ_VALUE_TIME };
+JOBQ_API const char *jobq_conf_expects(jobq_conf *conf, const char *name, int kind,
+                                       const char *text);
+
 /* Copies what `over` sets over what `conf` has. Scopes must be equal. */
 JOBQ_API int jobq_conf_merge(jobq_conf *conf, const jobq_conf *over);
 

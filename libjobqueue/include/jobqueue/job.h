@@ -117,8 +117,9 @@ JOBQ_API void jobq_job_refuse_result(jobq_job *job, const char *text, size_t n);
 JOBQ_API int jobq_job_effect(jobq_job *job, const jobq_statement *statement, jobq_param *value_out);
 /* The statement that ends the job as done, for the caller's own transaction (PostgreSQL,
  * MariaDB, SQLite): it fails when the lease is lost. The job is settled all the same when its
- * handler returns; that the store then refuses means done. Borrowed until the job's next call.
- * @since 0.1 */
+ * handler returns; that the store then refuses means done. A result set before goes along and is
+ * the statement's alone: when the caller rolls back, what is set afterwards is the result, or there
+ * is none. Borrowed until the job's next call. @since 0.1 */
 JOBQ_API int jobq_job_done_statement(jobq_job *job, int placeholders,
                                      const jobq_statement **statement_out);
 /* SHA-256 of name, version and body as 64 hexadecimal digits: equal for equal work, whatever the

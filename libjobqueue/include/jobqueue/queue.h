@@ -22,6 +22,10 @@ typedef struct jobq_message jobq_message;
  * nothing. JOBQ_ECONF: unknown scheme (names the known ones, or the package that brings the driver)
  * or option. @since 0.1 */
 JOBQ_API int jobq_queue_new(const char *dsn, const jobq_conf *conf, jobq_queue **queue_out);
+/* Another handle of the same store for another thread, or for what takes long: the DSN and options
+ * as they were resolved for `queue`, and a connection of its own, opened on first use.
+ * JOBQ_EUNSUPPORTED: memory, whose jobs lie in the one handle. @since 0.1 */
+JOBQ_API int jobq_queue_twin(const jobq_queue *queue, jobq_queue **twin_out);
 JOBQ_API void jobq_queue_free(jobq_queue *queue);
 JOBQ_API const char *jobq_queue_driver(const jobq_queue *queue); /* "sqlite" */
 /* Its name, "default" when it has none. */

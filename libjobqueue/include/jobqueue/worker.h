@@ -68,7 +68,9 @@ typedef struct {
     void (*after_fork_child)(void *payload); /* in a child, not in the dispatcher */
     /* In a signal handler: async-signal-safe, sets a flag at most. */
     void (*interrupt)(void *payload);
-    void (*idle_enter)(void *payload); /* around waits that may block: release / take a lock */
+    /* Around waits in which the queue's handle is not touched: release and take its lock. On the
+     * memory store those are all of an idle inline worker's. */
+    void (*idle_enter)(void *payload);
     void (*idle_leave)(void *payload);
 } jobq_worker_hooks;
 JOBQ_API int jobq_worker_set_hooks(jobq_worker *worker, const jobq_worker_hooks *hooks);
@@ -137,8 +139,13 @@ JOBQ_API void jobq_worker_retire(jobq_worker *worker, const char *text, size_t n
  * Inline jobs are settled as crashed at once. */
 JOBQ_API void jobq_worker_fatal(jobq_worker *worker, const char *text, size_t n);
 
-/* For the whole worker, from any of its processes, also inside a handler. */
+/* For the whole worker, from any of its processes, also inside a handler. From another thread:
+ * once start has returned (a pool's, which does not: once it is ready) and before finish is
+ * called. */
 JOBQ_API void jobq_worker_stop(jobq_worker *worker);
+/* Inline: ends the wait it may be in, so that it looks at the store again. For another thread that
+ * has used the handle of the memory store between idle_enter and idle_leave. @since 0.1 */
+JOBQ_API void jobq_worker_wake(jobq_worker *worker);
 JOBQ_API bool jobq_worker_ready(const jobq_worker *worker);
 /* "host:pid:random", at most 64 characters. */
 JOBQ_API const char *jobq_worker_id(const jobq_worker *worker);

@@ -5,6 +5,8 @@
  */
 #include "core.h"
 
+#include <limits.h>
+
 static bool answer(core_state *state, int rc)
 {
     if (rc < 0) {
@@ -20,56 +22,6 @@ static bool check_option(core_state *state, jobq_conf *conf, const char *name)
     return answer(state, jobq_conf_check(conf, name));
 }
 
-/* ---- which options are numbers --------------------------------------------------------------- */
-
-enum { MAX_OPTIONS = 256 };
-
-/* name; the one word that may stand for a number ("auto"), or NULL */
-typedef struct {
-    const char *name, *word;
-} number_option;
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const number_option *)a)->name, ((const number_option *)b)->name);
-}
-
-static bool is_number_type(const char *type)
-{
-    static const char *const types[] = {"whole number", "bytes", "megabytes", "seconds", "number"};
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (strcmp(type, types[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static number_option numbers[MAX_OPTIONS];
-static size_t number_count;
-
-/* Of the library's table. */
-static void read_numbers(void)
-{
-    const char *name, *type, *fallback;
-    for (size_t i = 0; jobq_conf_describe(i, &name, &type, NULL, &fallback, NULL, NULL); i++) {
-        if (is_number_type(type) && number_count < MAX_OPTIONS) {
-            const bool word = fallback && *fallback >= 'a' && *fallback <= 'z';
-            numbers[number_count++] = (number_option){name, word ? fallback : NULL};
-        }
-    }
-    qsort(numbers, number_count, sizeof(*numbers), by_name);
-}
-
-static const number_option *find_number(const char *name)
-{
-    const number_option wanted = {name, NULL};
-    if (number_count == 0) {
-        read_numbers();
-    }
-    return bsearch(&wanted, numbers, number_count, sizeof(*numbers), by_name);
-}
-
 /* ---- refusing -------------------------------------------------------------------------------- */
 
 static const char *type_name(PyObject *value, PyObject **holder)
@@ -79,13 +31,39 @@ static const char *type_name(PyObject *value, PyObject **holder)
     return text ? text : "?";
 }
 
-static bool refuse_type(const char *name, PyObject *value, const char *what)
+bool core_refuse_type(const char *name, PyObject *value, const char *what)
 {
     PyObject *holder;
     const char *type = type_name(value, &holder);
     core_raise_type("%s: %s, %s given", name, what, type);
     Py_XDECREF(holder);
     return false;
+}
+
+PyObject *core_refuse_argument(PyObject *module, PyObject *args)
+{
+    const char *name, *what;
+    PyObject *value;
+    (void)module;
+    if (PyArg_ParseTuple(args, "sOs:refuse_type", &name, &value, &what)) {
+        core_refuse_type(name, value, what);
+    }
+    return NULL;
+}
+
+/* Takes the option values of that kind? What the command line may say in text, "no" or "3", is no
+ * bool and no number here. An unknown name is for the setter to refuse. */
+static bool check_kind(jobq_conf *conf, const char *name, int kind, PyObject *value)
+{
+    char text[96];
+    const char *given = kind == JOBQ_VALUE_TEXT ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
+    const char *expected = jobq_conf_expects(conf, name, kind, given);
+    PyErr_Clear(); /* a lone surrogate, which the setter refuses */
+    if (!expected) {
+        return true;
+    }
+    snprintf(text, sizeof(text), "%s is expected", expected);
+    return core_refuse_type(name, value, text);
 }
 
 /* Text of a str, number or, for dont_retry, an exception's class: "shop.errors.NoStock". */
@@ -111,7 +89,7 @@ static PyObject *text_of(const char *name, PyObject *value)
         Py_XDECREF(called);
         return text;
     }
-    refuse_type(name, value, "a list of strings or numbers is expected");
+    core_refuse_type(name, value, "a list of strings or numbers is expected");
     return NULL;
 }
 
@@ -207,23 +185,30 @@ static bool set_timedelta(core_state *state, jobq_conf *conf, const char *name, 
     return done;
 }
 
-/* "3" is no number: only the command line has nothing but text. */
-static bool set_str(core_state *state, jobq_conf *conf, const char *name, PyObject *value)
-{
-    const number_option *number = find_number(name);
-    if (number && !(number->word && PyUnicode_CompareWithASCIIString(value, number->word) == 0)) {
-        return check_option(state, conf, name) && refuse_type(name, value, "a number is expected");
-    }
-    return set_text(state, conf, name, jobq_conf_set, value);
-}
-
 static bool set_bool(core_state *state, jobq_conf *conf, const char *name, bool value)
 {
-    if (find_number(name)) {
-        return check_option(state, conf, name) &&
-               refuse_type(name, value ? Py_True : Py_False, "a number is expected");
-    }
     return answer(state, jobq_conf_set_bool(conf, name, value));
+}
+
+/* JOBQ_VALUE_*, -1: none. */
+static int kind_of(core_state *state, PyObject *value)
+{
+    if (PyBool_Check(value)) {
+        return JOBQ_VALUE_BOOL;
+    }
+    if (PyLong_Check(value) || PyFloat_Check(value)) {
+        return JOBQ_VALUE_NUMBER;
+    }
+    if (PyUnicode_Check(value)) {
+        return JOBQ_VALUE_TEXT;
+    }
+    if (PyList_Check(value) || PyTuple_Check(value) || PyExceptionClass_Check(value)) {
+        return JOBQ_VALUE_LIST;
+    }
+    if (is_timedelta(state, value)) {
+        return JOBQ_VALUE_NUMBER;
+    }
+    return core_is_datetime(state, value) ? JOBQ_VALUE_TIME : -1;
 }
 
 bool core_conf_set(core_state *state, jobq_conf *conf, const char *name, PyObject *value)
@@ -231,32 +216,29 @@ bool core_conf_set(core_state *state, jobq_conf *conf, const char *name, PyObjec
     if (value == Py_None) { /* the default; still, the name must be one that is allowed here */
         return check_option(state, conf, name);
     }
-    if (PyBool_Check(value)) {
+    const int kind = kind_of(state, value);
+    if (kind >= 0 && !check_kind(conf, name, kind, value)) {
+        return false;
+    }
+    switch (kind) {
+    case JOBQ_VALUE_BOOL:
         return set_bool(state, conf, name, value == Py_True);
-    }
-    if (PyLong_Check(value)) {
-        return set_int(state, conf, name, value);
-    }
-    if (PyFloat_Check(value)) {
-        return set_double(state, conf, name, value);
-    }
-    if (PyUnicode_Check(value)) {
-        return set_str(state, conf, name, value);
-    }
-    if (PyList_Check(value) || PyTuple_Check(value)) {
-        return set_list(state, conf, name, value);
-    }
-    if (PyExceptionClass_Check(value)) {
-        return set_text(state, conf, name, jobq_conf_add, value);
-    }
-    if (is_timedelta(state, value)) {
-        return set_timedelta(state, conf, name, value);
-    }
-    if (core_is_datetime(state, value)) {
+    case JOBQ_VALUE_NUMBER:
+        return PyLong_Check(value)    ? set_int(state, conf, name, value)
+               : PyFloat_Check(value) ? set_double(state, conf, name, value)
+                                      : set_timedelta(state, conf, name, value);
+    case JOBQ_VALUE_TEXT:
+        return set_text(state, conf, name, jobq_conf_set, value);
+    case JOBQ_VALUE_LIST:
+        return PyType_Check(value) ? set_text(state, conf, name, jobq_conf_add, value)
+                                   : set_list(state, conf, name, value);
+    case JOBQ_VALUE_TIME:
         return set_time(state, conf, name, value);
+    default:
+        return check_option(state, conf, name) &&
+               core_refuse_type(name, value,
+                                "a number, a string, a list, a time or None is expected");
     }
-    return check_option(state, conf, name) &&
-           refuse_type(name, value, "a number, a string, a list, a time or None is expected");
 }
 
 bool core_conf_named(core_state *state, jobq_conf *conf, PyObject *name, PyObject *value)
@@ -288,7 +270,7 @@ bool core_seconds(PyObject *value, const char *what, int64_t *ms_out)
         Py_DECREF(holder);
     } else {
         PyErr_Clear();
-        return refuse_type(what, value, "a number of seconds is expected");
+        return core_refuse_type(what, value, "a number of seconds is expected");
     }
     PyErr_Clear();
     if (!(seconds >= 0) || seconds > 1e12) {
@@ -301,11 +283,21 @@ bool core_seconds(PyObject *value, const char *what, int64_t *ms_out)
     return true;
 }
 
+int core_flag_read(PyObject *value, void *flag)
+{
+    core_flag *out = flag;
+    if (!PyBool_Check(value)) {
+        return core_refuse_type(out->name, value, "True or False is expected");
+    }
+    out->is = value == Py_True;
+    return 1;
+}
+
 const char *core_text(PyObject *value, const char *what)
 {
     Py_ssize_t n;
     if (!PyUnicode_Check(value)) {
-        refuse_type(what, value, "a string is expected");
+        core_refuse_type(what, value, "a string is expected");
         return NULL;
     }
     const char *text = PyUnicode_AsUTF8AndSize(value, &n);
@@ -317,6 +309,33 @@ const char *core_text(PyObject *value, const char *what)
         text = NULL;
     }
     return text;
+}
+
+int core_word_read(PyObject *value, void *word)
+{
+    core_word *out = word;
+    if (out->optional && value == Py_None) {
+        return 1;
+    }
+    out->p = core_text(value, out->name);
+    out->n = out->p ? strlen(out->p) : 0;
+    return out->p != NULL;
+}
+
+int core_whole_read(PyObject *value, void *whole)
+{
+    core_whole *out = whole;
+    int overflow = 0;
+    if (PyBool_Check(value) || !PyIndex_Check(value)) {
+        return core_refuse_type(out->name, value, "a whole number is expected");
+    }
+    PyObject *number = PyNumber_Index(value);
+    if (number) { /* far out of range either way */
+        out->is = PyLong_AsLongLongAndOverflow(number, &overflow);
+        out->is = overflow ? (overflow > 0 ? LLONG_MAX : LLONG_MIN) : out->is;
+        Py_DECREF(number);
+    }
+    return number != NULL;
 }
 
 /* ---- names of queues ------------------------------------------------------------------------- */
@@ -336,7 +355,7 @@ static PyObject *split_names(PyObject *text)
     return parts;
 }
 
-static bool read_names(core_names *names)
+static bool read_names(core_names *names, const char *what)
 {
     const Py_ssize_t n = PyList_Size(names->list);
     names->names = PyMem_Calloc((size_t)n + 1, sizeof(char *));
@@ -345,9 +364,9 @@ static bool read_names(core_names *names)
         return false;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        const char *text = core_text(PyList_GetItem(names->list, i), "queues");
+        const char *text = core_text(PyList_GetItem(names->list, i), what);
         if (text && !*text) {
-            core_raise_usage("queues: a queue's name has 1 to 128 bytes and no control characters");
+            core_raise_usage("%s: a name has 1 to 128 bytes and no control characters", what);
             text = NULL;
         }
         if (!text) {
@@ -358,15 +377,19 @@ static bool read_names(core_names *names)
     return true;
 }
 
-bool core_names_read(core_names *names, PyObject *value)
+bool core_names_read(core_names *names, PyObject *value, const char *what)
 {
     memset(names, 0, sizeof(*names));
+    if (value && value != Py_None && !PyType_GetSlot(Py_TYPE(value), Py_tp_iter) &&
+        !PySequence_Check(value)) {
+        return core_refuse_type(what, value, "a string or an iterable of strings is expected");
+    }
     if (!value || value == Py_None) {
         names->list = PyList_New(0);
     } else {
         names->list = PyUnicode_Check(value) ? split_names(value) : PySequence_List(value);
     }
-    if (names->list && read_names(names)) {
+    if (names->list && read_names(names, what)) {
         return true;
     }
     core_names_free(names);

@@ -23,29 +23,28 @@ static PyObject *answer_count(core_queue *self, int64_t rc)
 PyObject *core_queue_pause(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"queue", "ttl", NULL};
-    const char *name = NULL;
-    Py_ssize_t n = 0;
+    core_word name = {.name = "queue", .optional = true};
     PyObject *ttl = NULL;
     int64_t ttl_ms = 0;
     int rc = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "|z#O:pause", keys, &name, &n, &ttl) ||
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|O&O:pause", keys, core_word_read, &name,
+                                     &ttl) ||
         (ttl && !core_seconds(ttl, "ttl", &ttl_ms))) {
         return NULL;
     }
-    CORE_CALL(self, rc, jobq_queue_pause(self->queue, name, (size_t)n, ttl_ms));
+    CORE_CALL(self, rc, jobq_queue_pause(self->queue, name.p, name.n, ttl_ms));
     return answer_none(self, rc);
 }
 
 PyObject *core_queue_resume(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"queue", NULL};
-    const char *name = NULL;
-    Py_ssize_t n = 0;
+    core_word name = {.name = "queue", .optional = true};
     int rc = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "|z#:resume", keys, &name, &n)) {
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|O&:resume", keys, core_word_read, &name)) {
         return NULL;
     }
-    CORE_CALL(self, rc, jobq_queue_resume(self->queue, name, (size_t)n));
+    CORE_CALL(self, rc, jobq_queue_resume(self->queue, name.p, name.n));
     return answer_none(self, rc);
 }
 
@@ -69,13 +68,14 @@ PyObject *core_queue_generation(core_queue *self, PyObject *unused)
 PyObject *core_queue_cancel(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"id", "hard", NULL};
-    const char *id;
-    Py_ssize_t n;
-    int hard = 0, rc = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "s#|p:cancel", keys, &id, &n, &hard)) {
+    core_word id = {.name = "id"};
+    core_flag hard = {"hard", false};
+    int rc = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O&|O&:cancel", keys, core_word_read, &id,
+                                     core_flag_read, &hard)) {
         return NULL;
     }
-    CORE_CALL(self, rc, jobq_queue_cancel(self->queue, id, (size_t)n, hard != 0));
+    CORE_CALL(self, rc, jobq_queue_cancel(self->queue, id.p, id.n, hard.is));
     if (!PyErr_Occurred() && rc == JOBQ_ENOTFOUND) {
         Py_RETURN_FALSE;
     }
@@ -87,13 +87,12 @@ PyObject *core_queue_cancel(core_queue *self, PyObject *args, PyObject *named)
 PyObject *core_queue_clear(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"queue", NULL};
-    const char *name;
-    Py_ssize_t n;
+    core_word name = {.name = "queue"};
     int64_t cleared = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "s#:clear", keys, &name, &n)) {
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O&:clear", keys, core_word_read, &name)) {
         return NULL;
     }
-    CORE_CALL(self, cleared, jobq_queue_clear(self->queue, name, (size_t)n, NULL, NULL));
+    CORE_CALL(self, cleared, jobq_queue_clear(self->queue, name.p, name.n, NULL, NULL));
     return answer_count(self, cleared);
 }
 
@@ -101,16 +100,17 @@ PyObject *core_queue_clear(core_queue *self, PyObject *args, PyObject *named)
 PyObject *core_queue_prune(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"dry_run", "older_than", NULL};
-    int dry_run = 0;
+    core_flag dry_run = {"dry_run", false};
     PyObject *older_than = Py_None;
     jobq_filter filter = {.size = sizeof(filter)};
     int64_t pruned = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "|pO:prune", keys, &dry_run, &older_than) ||
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|O&O:prune", keys, core_flag_read, &dry_run,
+                                     &older_than) ||
         (older_than != Py_None && !core_seconds(older_than, "older_than", &filter.older_than_ms))) {
         return NULL;
     }
     CORE_CALL(self, pruned,
-              jobq_queue_prune(self->queue, older_than == Py_None ? NULL : &filter, dry_run != 0,
+              jobq_queue_prune(self->queue, older_than == Py_None ? NULL : &filter, dry_run.is,
                                NULL, NULL));
     return answer_count(self, pruned);
 }

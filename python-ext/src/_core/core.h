@@ -60,6 +60,7 @@ typedef struct {
     /* The hand-out whose handler may be interrupted, how deep we are in its code, what was thrown
      * into it, and what to call instead of throwing (a task is cancelled through its loop). */
     jobq_job *job;
+    core_queue *handle; /* inline: the handle that asking the job needs; borrowed */
     unsigned armed;
     int interrupt;
     PyObject *cancel;
@@ -76,23 +77,31 @@ struct core_queue {
     PyObject *module; /* keeps the state */
     jobq_queue *queue;
     core_queue *next, **link;
-    jobq_message *message;   /* kept for the next push, NULL while one is under way */
-    PyThread_type_lock lock; /* a handle is one thread's at a time */
-    uint64_t generation;     /* in which the lock was made */
-    PyObject *on_pushed;     /* callable (id, name), or NULL */
-    PyObject *args, *named;  /* what it was constructed with */
-    PyObject *places;        /* last ids of pages given out -> the store's cursors, or NULL */
+    jobq_message *message;       /* kept for the next push, NULL while one is under way */
+    PyThread_type_lock lock;     /* a handle is one thread's at a time */
+    uint64_t generation;         /* in which the lock was made */
+    _Atomic unsigned long owner; /* the thread that holds it, 0: none ... */
+    unsigned depth;       /* ... and how often: lines come to `output` from inside of a call */
+    jobq_worker *sleeper; /* an inline worker that waits parted from it, to be woken after use */
+    PyObject *on_pushed;  /* callable (id, name), or NULL */
+    PyObject *places;     /* last ids of pages given out -> the store's cursors, or NULL */
 };
 
 typedef struct {
     PyObject_HEAD core_state *state;
     PyObject *module;
     jobq_worker *worker;
-    core_queue *queue;     /* outlives the worker */
+    /* Outlives the worker: a twin of the application's, so that whatever threads do with that does
+     * not meet us. The memory store has no twins: there it is the application's own. */
+    core_queue *queue;
+    core_queue *given;     /* the application's */
     PyThreadState *parted; /* while the pool's master runs without the interpreter's lock */
     PyObject *line;        /* output callable, or NULL */
     PyObject *job;         /* the Job of the last step, or NULL */
     bool in_pool;          /* this is a child of one */
+    bool starting;         /* what others ask the worker is being made anew ... */
+    bool stop_wanted;      /* ... and stop() was called meanwhile */
+    bool finishing;        /* what stop() would touch is being freed */
 } core_worker;
 
 /* HANDLER: settled by the loop when the handler has ended. RESERVED: settles at once. EVENT: only
@@ -108,6 +117,7 @@ typedef struct {
     core_job_kind kind;
     bool decided;  /* release, fail or delete was called */
     bool lost;     /* RESERVED: the store has refused its token */
+    bool locks;    /* its calls go to the store: RESERVED, or HANDLER of an inline worker */
     bool reached;  /* HANDLER: it may have used the queue's handle, see settle() in run.c */
     bool together; /* HANDLER: others run beside it, see core_worker_let_go */
     int interrupt; /* together: what it is to end for */
@@ -116,7 +126,7 @@ typedef struct {
     int64_t numbers[CORE_JOB_NUMBERS];
     PyObject *id, *name, *queue_name, *payload, *context;
     PyObject *defers;  /* list of callables, or NULL */
-    core_queue *queue; /* where it came from */
+    core_queue *queue; /* whose handle it lives on */
 } core_job;
 
 /* Raises in a process where the constructor was not called. */
@@ -124,6 +134,12 @@ bool core_queue_is_made(core_queue *queue);
 /* Between them the handle is this thread's; others wait without the interpreter's lock. */
 bool core_queue_enter(core_queue *queue);
 void core_queue_leave(core_queue *queue);
+/* Inside of a call: gives it to other threads, who wake `sleeper` when they have used it, and takes
+ * it back. */
+void core_queue_part(core_queue *queue, jobq_worker *sleeper);
+void core_queue_rejoin(core_queue *queue);
+/* Another handle of the same store; NULL: raised (memory has none). */
+core_queue *core_queue_make_twin(core_queue *queue);
 /* Closes the connections of every Queue (they open again on next use): none may be open across a
  * fork. */
 void core_queues_disconnect(core_state *state);
@@ -135,6 +151,17 @@ void core_queues_disconnect(core_state *state);
             Py_BEGIN_ALLOW_THREADS result = (call);       \
             Py_END_ALLOW_THREADS core_queue_leave(queue); \
         }                                                 \
+    } while (0)
+
+/* The same for a call of a held job; `always`: also where it `locks` not by itself. Raises when the
+ * job has ended meanwhile. */
+#define CORE_JOB_CALL(job, always, result, call)                              \
+    do {                                                                      \
+        const bool locked_ = (always) || (job)->locks;                        \
+        if (core_job_enter(job, locked_)) {                                   \
+            Py_BEGIN_ALLOW_THREADS result = (call);                           \
+            Py_END_ALLOW_THREADS if (locked_) core_queue_leave((job)->queue); \
+        }                                                                     \
     } while (0)
 
 PyTypeObject *core_queue_type(PyObject *module);
@@ -163,9 +190,9 @@ PyObject *core_raise_not_found(core_state *state, PyObject *ids, PyObject *messa
 PyObject *core_raise_interrupt(core_state *state, int kind, jobq_job *job);
 PyObject *core_raise_lease_lost(core_state *state);
 PyObject *core_raise_cancelled(core_state *state);
-/* A usage error of one item among many: the raised exception, wrapped unless it is a QueueError.
+/* The raised exception of one item among many.
  * NULL: it is none that may be kept (KeyboardInterrupt, MemoryError) and is still raised. */
-PyObject *core_error_take(core_state *state);
+PyObject *core_error_take(void);
 /* The raised exception with its traceback; nothing is raised any more. */
 PyObject *core_exception_take(void);
 
@@ -179,6 +206,31 @@ bool core_conf_all(core_state *state, jobq_conf *conf, PyObject *options);
 PyObject *core_judge(PyObject *module, PyObject *args);
 /* A number or timedelta to milliseconds: not negative, not NaN. */
 bool core_seconds(PyObject *value, const char *what, int64_t *ms_out);
+/* Raises TypeError, "name: WHAT, TYPE given", and returns false: for every argument of a wrong
+ * type, so that they all say which one and what is allowed. */
+bool core_refuse_type(const char *name, PyObject *value, const char *what);
+/* refuse_type(name, value, what): the same for our Python code. */
+PyObject *core_refuse_argument(PyObject *module, PyObject *args);
+/* For "O&": each knows the name of its argument. A flag is True or False and nothing that is merely
+ * true, such as "no". */
+typedef struct {
+    const char *name;
+    bool is;
+} core_flag;
+int core_flag_read(PyObject *value, void *flag);
+/* Text as core_text; None leaves it NULL when it is optional. */
+typedef struct {
+    const char *name;
+    bool optional;
+    const char *p;
+    size_t n;
+} core_word;
+int core_word_read(PyObject *value, void *word);
+typedef struct {
+    const char *name;
+    long long is;
+} core_whole;
+int core_whole_read(PyObject *value, void *whole);
 /* Text without NUL bytes, borrowed from the object. */
 const char *core_text(PyObject *value, const char *what);
 
@@ -188,7 +240,7 @@ typedef struct {
     size_t count;
 } core_names;
 /* "high,default" or an iterable of strings; NULL = none. */
-bool core_names_read(core_names *names, PyObject *value);
+bool core_names_read(core_names *names, PyObject *value, const char *what);
 void core_names_free(core_names *names);
 
 /* ---- statement.c ----------------------------------------------------------------------------- */
@@ -258,6 +310,8 @@ PyObject *core_queue_doctor(core_queue *self, PyObject *args, PyObject *named);
 
 /* NULL with RuntimeError raised when it has ended. */
 core_job *core_job_living(core_job *self);
+/* The handle is this thread's when `locked`, and the job still there. */
+bool core_job_enter(core_job *self, bool locked);
 PyObject *core_job_release(core_job *self, PyObject *args, PyObject *named);
 PyObject *core_job_set_error(core_job *self, PyObject *error);
 PyObject *core_job_fail(core_job *self, PyObject *args, PyObject *named);

@@ -163,10 +163,10 @@ static PyObject *make_page(const source *s, size_t limit, const char *cursor)
     return page;
 }
 
-static PyObject *page_of(const source *s, Py_ssize_t limit, const char *after)
+static PyObject *page_of(const source *s, long long limit, const char *after)
 {
     if (limit < 1 || limit > 1000) {
-        return core_raise_usage("limit must be between 1 and 1000, %zd given", limit);
+        return core_raise_usage("limit must be between 1 and 1000, %lld given", limit);
     }
     if (!after) {
         return make_page(s, (size_t)limit, NULL);
@@ -183,19 +183,22 @@ static PyObject *page_of(const source *s, Py_ssize_t limit, const char *after)
 PyObject *core_queue_jobs(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"queue", "state", "limit", "after", NULL};
-    const char *state, *after = NULL;
-    Py_ssize_t limit = 50, n;
+    core_word queue = {.name = "queue"}, state = {.name = "state"};
+    core_word after = {.name = "after", .optional = true};
+    core_whole limit = {"limit", 50};
     source s = {.queue = self};
     if (!core_queue_is_made(self) ||
-        !PyArg_ParseTupleAndKeywords(args, named, "s#s|nz:jobs", keys, &s.name, &n, &state, &limit,
-                                     &after)) {
+        !PyArg_ParseTupleAndKeywords(args, named, "O&O&|O&O&:jobs", keys, core_word_read, &queue,
+                                     core_word_read, &state, core_whole_read, &limit,
+                                     core_word_read, &after)) {
         return NULL;
     }
-    s.name_n = (size_t)n;
-    if (jobq_state_parse(state, &s.state) < 0) {
+    s.name = queue.p;
+    s.name_n = queue.n;
+    if (jobq_state_parse(state.p, &s.state) < 0) {
         return core_raise_last(self->state);
     }
-    return page_of(&s, limit, after);
+    return page_of(&s, limit.is, after.p);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -206,21 +209,46 @@ static bool read_age(PyObject *older_than, jobq_filter *filter)
     return older_than == Py_None || core_seconds(older_than, "older_than", &filter->older_than_ms);
 }
 
+typedef struct {
+    core_word queue, name, reason;
+} filter_words;
+
+#define FILTER_WORDS                                                             \
+    {                                                                            \
+        {.name = "queue", .optional = true}, {.name = "name", .optional = true}, \
+            {.name = "reason", .optional = true},                                \
+    }
+
+static void take_words(const filter_words *words, jobq_filter *filter)
+{
+    filter->queue = words->queue.p;
+    filter->name = words->name.p;
+    filter->reason = words->reason.p;
+}
+
+static bool read_filter(const filter_words *words, PyObject *older_than, jobq_filter *filter)
+{
+    take_words(words, filter);
+    return read_age(older_than, filter);
+}
+
 PyObject *core_queue_dead(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"queue", "name", "reason", "older_than", "limit", "after", NULL};
-    const char *after = NULL;
+    filter_words words = FILTER_WORDS;
+    core_word after = {.name = "after", .optional = true};
     PyObject *older_than = Py_None;
-    Py_ssize_t limit = 50;
+    core_whole limit = {"limit", 50};
     source s = {.queue = self};
     if (!core_queue_is_made(self) ||
-        !PyArg_ParseTupleAndKeywords(args, named, "|zzzOnz:dead", keys, &s.filter.queue,
-                                     &s.filter.name, &s.filter.reason, &older_than, &limit,
-                                     &after) ||
-        !read_age(older_than, &s.filter)) {
+        !PyArg_ParseTupleAndKeywords(args, named, "|O&O&O&OO&O&:dead", keys, core_word_read,
+                                     &words.queue, core_word_read, &words.name, core_word_read,
+                                     &words.reason, &older_than, core_whole_read, &limit,
+                                     core_word_read, &after) ||
+        !read_filter(&words, older_than, &s.filter)) {
         return NULL;
     }
-    return page_of(&s, limit, after);
+    return page_of(&s, limit.is, after.p);
 }
 
 /* ---- retry, forget --------------------------------------------------------------------------- */
@@ -232,7 +260,7 @@ typedef struct {
     PyObject *older_than;
     core_names ids;
     int *results;
-    int all, dry_run;
+    core_flag all, dry_run;
 } mend;
 
 /* The known ones are done by now; the others are named. */
@@ -276,7 +304,7 @@ static PyObject *mend_ids(mend *m)
     }
     CORE_CALL(m->queue, done,
               jobq_queue_mend_ids(m->queue->queue, m->what, m->ids.names, m->ids.count,
-                                  m->dry_run != 0, m->results));
+                                  m->dry_run.is, m->results));
     if (!PyErr_Occurred() && done < 0) {
         core_raise_last(m->queue->state);
     } else if (!PyErr_Occurred()) {
@@ -294,7 +322,7 @@ static bool has_filter(const mend *m)
 static PyObject *mend_filtered(mend *m)
 {
     int64_t done = 0;
-    if (!m->all && !has_filter(m)) {
+    if (!m->all.is && !has_filter(m)) {
         return core_raise_usage(
             "give ids, a filter (queue, name, reason, older_than), or all=True");
     }
@@ -303,7 +331,7 @@ static PyObject *mend_filtered(mend *m)
     }
     CORE_CALL(
         m->queue, done,
-        jobq_queue_mend(m->queue->queue, m->what, &m->filter, m->dry_run != 0, NULL, NULL, NULL));
+        jobq_queue_mend(m->queue->queue, m->what, &m->filter, m->dry_run.is, NULL, NULL, NULL));
     if (!PyErr_Occurred() && done < 0) {
         core_raise_last(m->queue->state);
     }
@@ -322,7 +350,7 @@ static bool read_ids(mend *m, PyObject *ids)
         }
         ids = list;
     }
-    const bool done = core_names_read(&m->ids, ids);
+    const bool done = core_names_read(&m->ids, ids, "ids");
     Py_XDECREF(list);
     return done;
 }
@@ -330,18 +358,23 @@ static bool read_ids(mend *m, PyObject *ids)
 static PyObject *mend_any(mend *m, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"ids", "queue", "name", "reason", "older_than", "all", "dry_run", NULL};
+    filter_words words = FILTER_WORDS;
     PyObject *ids = NULL, *done = NULL;
     m->older_than = Py_None;
+    m->all.name = "all";
+    m->dry_run.name = "dry_run";
     if (!core_queue_is_made(m->queue) ||
-        !PyArg_ParseTupleAndKeywords(args, named, "|O$zzzOpp", keys, &ids, &m->filter.queue,
-                                     &m->filter.name, &m->filter.reason, &m->older_than, &m->all,
-                                     &m->dry_run) ||
+        !PyArg_ParseTupleAndKeywords(args, named, "|O$O&O&O&OO&O&", keys, &ids, core_word_read,
+                                     &words.queue, core_word_read, &words.name, core_word_read,
+                                     &words.reason, &m->older_than, core_flag_read, &m->all,
+                                     core_flag_read, &m->dry_run) ||
         !read_ids(m, ids)) {
         return NULL;
     }
+    take_words(&words, &m->filter);
     if (m->ids.count == 0) {
         done = mend_filtered(m);
-    } else if (m->all || has_filter(m)) {
+    } else if (m->all.is || has_filter(m)) {
         core_raise_usage("give either ids or a filter, not both");
     } else {
         done = mend_ids(m);

@@ -28,7 +28,10 @@ static PyObject *class_of(core_state *state, const jobq_error *err, const char *
 {
     const int code = jobq_error_code(err);
     *subject_out = NULL;
-    if (code == JOBQ_EINVAL || code == JOBQ_ECONF) {
+    if (code == JOBQ_EINVAL) { /* also when the store found it: a guard's SQL, a value */
+        return PyExc_ValueError;
+    }
+    if (code == JOBQ_ECONF) {
         /* said by a store (refused password, newer schema): no mistake in the call */
         return *jobq_error_driver(err) ? core_get(state, CORE_STORE_ERROR) : PyExc_ValueError;
     }
@@ -181,9 +184,14 @@ PyObject *core_raise_interrupt(core_state *state, int kind, jobq_job *job)
 {
     char text[128];
     const bool over = kind == JOBQ_INTERRUPT_TIMEOUT;
-    if (over) {
-        snprintf(text, sizeof(text), "the job is over its time limit of %g s",
-                 (double)jobq_job_get(job, JOBQ_JOB_TIMEOUT_MS) / 1000.0);
+    if (over) { /* not as snprintf: the program's locale may have a comma */
+        const double limit = (double)jobq_job_get(job, JOBQ_JOB_TIMEOUT_MS) / 1000.0;
+        char *number = PyOS_double_to_string(limit, 'g', 6, 0, NULL);
+        if (!number) {
+            return NULL;
+        }
+        snprintf(text, sizeof(text), "the job is over its time limit of %s s", number);
+        PyMem_Free(number);
     } else {
         snprintf(text, sizeof(text), "the worker stops and cannot wait for the job");
     }
@@ -215,25 +223,11 @@ PyObject *core_exception_take(void)
     return value;
 }
 
-PyObject *core_error_take(core_state *state)
+PyObject *core_error_take(void)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) {
         return NULL;
     }
-    PyObject *cause = core_exception_take();
-    if (!cause) {
-        return PyErr_NoMemory();
-    }
-    if (PyObject_IsInstance(cause, core_get(state, CORE_QUEUE_ERROR)) == 1) {
-        return cause;
-    }
-    PyObject *message = PyObject_Str(cause);
-    PyObject *exception = make_word(state, CORE_QUEUE_ERROR, jobq_error_word(JOBQ_EINVAL), message);
-    Py_XDECREF(message);
-    if (exception) {
-        PyException_SetCause(exception, cause); /* steals */
-    } else {
-        Py_DECREF(cause);
-    }
-    return exception;
+    PyObject *error = core_exception_take();
+    return error ? error : PyErr_NoMemory();
 }

@@ -35,11 +35,25 @@ uint64_t core_fork_generation(void)
     return generation;
 }
 
+/* Inline that asks the store now and then. -1: raised. */
+static int asked_to_end(core_state *state)
+{
+    core_queue *handle = state->handle;
+    if (!state->job || (handle && !core_queue_enter(handle))) {
+        return state->job ? -1 : JOBQ_INTERRUPT_NONE;
+    }
+    const int kind = jobq_job_interrupted(state->job);
+    if (handle) {
+        core_queue_leave(handle);
+    }
+    return kind;
+}
+
 int core_interrupt_take(core_state *state)
 {
-    const int kind = state->job ? jobq_job_interrupted(state->job) : JOBQ_INTERRUPT_NONE;
-    if (kind == JOBQ_INTERRUPT_NONE) {
-        return 0;
+    const int kind = asked_to_end(state);
+    if (kind <= JOBQ_INTERRUPT_NONE) {
+        return kind < 0 ? -1 : 0;
     }
     state->interrupt = kind;
     if (state->cancel) {

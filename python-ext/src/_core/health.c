@@ -118,15 +118,15 @@ static int64_t examine(core_queue *self, PyObject *list, bool audit)
 PyObject *core_queue_doctor(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"audit", NULL};
-    int audit = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "|p:doctor", keys, &audit)) {
+    core_flag audit = {"audit", false};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|O&:doctor", keys, core_flag_read, &audit)) {
         return NULL;
     }
     PyObject *list = PyList_New(0);
     if (!list) {
         return NULL;
     }
-    const int64_t problems = examine(self, list, audit != 0);
+    const int64_t problems = examine(self, list, audit.is);
     if (!PyErr_Occurred() && (problems == -2 || (problems < 0 && PyList_Size(list) == 0))) {
         core_raise_last(self->state);
     }

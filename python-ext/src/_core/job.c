@@ -35,6 +35,7 @@ PyObject *core_job_make(core_queue *queue, jobq_job *job, core_job_kind kind, Py
     self->queue = (core_queue *)Py_NewRef((PyObject *)queue);
     self->job = job;
     self->kind = kind;
+    self->locks = kind == CORE_RESERVED;
     self->delay_ms = -1;
     self->payload = payload;
     self->id = PyUnicode_FromString(jobq_job_id(job));
@@ -131,12 +132,7 @@ static PyObject *job_extend(core_job *self, PyObject *unused)
     if (!core_job_living(self)) {
         return NULL;
     }
-    if (self->kind == CORE_RESERVED) {
-        CORE_CALL(self->queue, rc, jobq_job_extend(self->job));
-    } else {
-        Py_BEGIN_ALLOW_THREADS rc = jobq_job_extend(self->job);
-        Py_END_ALLOW_THREADS
-    }
+    CORE_JOB_CALL(self, false, rc, jobq_job_extend(self->job));
     if (PyErr_Occurred()) {
         return NULL;
     }
@@ -153,12 +149,7 @@ static int ask_cancelled(core_job *self)
     if (!core_job_living(self)) {
         return -1;
     }
-    if (self->kind == CORE_RESERVED) {
-        CORE_CALL(self->queue, cancelled, jobq_job_is_cancelled(self->job));
-    } else {
-        Py_BEGIN_ALLOW_THREADS cancelled = jobq_job_is_cancelled(self->job);
-        Py_END_ALLOW_THREADS
-    }
+    CORE_JOB_CALL(self, false, cancelled, jobq_job_is_cancelled(self->job));
     return PyErr_Occurred() ? -1 : cancelled;
 }
 
@@ -320,8 +311,8 @@ static PyMethodDef methods[] = {
      "done_statement($self, /, paramstyle=None, result=None)\n--\n\n"
      "(SQL, parameters) that end the job as done within the caller's own transaction, which fails\n"
      "when the lease is lost; PostgreSQL, MariaDB, SQLite. The handler returns as ever\n"
-     "afterwards. paramstyle: as of Queue.push_statement(). The result is kept of a job with track\n"
-     "or keep_done; what the handler returns comes too late for that."},
+     "afterwards. paramstyle: as of Queue.push_statement(). The result is kept of a job with\n"
+     "track or keep_done; what the handler returns comes too late for that."},
     {"fingerprint", (PyCFunction)core_job_fingerprint, METH_NOARGS,
      "fingerprint($self, /)\n--\n\n"
      "SHA-256 of name, version and payload in hexadecimal digits: equal for equal work,\n"

@@ -14,6 +14,20 @@ core_job *core_job_living(core_job *self)
     return self;
 }
 
+bool core_job_enter(core_job *self, bool locked)
+{
+    if (locked && !core_queue_enter(self->queue)) {
+        return false;
+    }
+    if (core_job_living(self)) { /* it may have ended while we waited for the handle */
+        return true;
+    }
+    if (locked) {
+        core_queue_leave(self->queue);
+    }
+    return false;
+}
+
 /* The first of release, fail, delete (done, retry) wins. */
 static bool is_open(core_job *self, const char *method)
 {
@@ -41,7 +55,7 @@ static PyObject *decide(core_job *self, jobq_ending ending, int64_t delay_ms)
     int rc = 0;
     if (self->kind == CORE_RESERVED) {
         rc = JOBQ_ENOMEM;
-        CORE_CALL(self->queue, rc, jobq_job_settle(self->job, ending, delay_ms));
+        CORE_JOB_CALL(self, true, rc, jobq_job_settle(self->job, ending, delay_ms));
     }
     if (PyErr_Occurred()) {
         return NULL;

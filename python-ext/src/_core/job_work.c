@@ -54,12 +54,7 @@ PyObject *core_job_progress(core_job *self, PyObject *args, PyObject *named)
     if (PyErr_Occurred() || !held(self, "progress")) {
         return NULL;
     }
-    if (self->kind == CORE_RESERVED) { /* it writes to the store, over the queue's handle */
-        CORE_CALL(self->queue, rc, jobq_job_progress(self->job, value, note, (size_t)n));
-    } else {
-        Py_BEGIN_ALLOW_THREADS rc = jobq_job_progress(self->job, value, note, (size_t)n);
-        Py_END_ALLOW_THREADS
-    }
+    CORE_JOB_CALL(self, false, rc, jobq_job_progress(self->job, value, note, (size_t)n));
     return answer(self, rc);
 }
 
@@ -72,7 +67,7 @@ PyObject *core_job_effect(core_job *self, PyObject *value)
         return NULL;
     }
     self->reached = true;
-    CORE_CALL(self->queue, rc, jobq_job_effect(self->job, &statement.statement, &found));
+    CORE_JOB_CALL(self, true, rc, jobq_job_effect(self->job, &statement.statement, &found));
     core_statement_free(&statement);
     PyObject *none = answer(self, rc);
     Py_XDECREF(none);
@@ -94,7 +89,7 @@ PyObject *core_job_done_statement(core_job *self, PyObject *args, PyObject *name
         return NULL;
     }
     self->reached = true;
-    CORE_CALL(self->queue, rc, jobq_job_done_statement(self->job, placeholders, &statement));
+    CORE_JOB_CALL(self, true, rc, jobq_job_done_statement(self->job, placeholders, &statement));
     PyObject *none = answer(self, rc);
     Py_XDECREF(none);
     return none ? core_statement_make(statement) : NULL;

@@ -71,7 +71,8 @@ PyObject *core_queue_reserve(core_queue *self, PyObject *args, PyObject *named)
     int64_t lease_ms = 30000;
     core_names names;
     if (!PyArg_ParseTupleAndKeywords(args, named, "|OO:reserve", keys, &list, &lease) ||
-        (lease && !core_seconds(lease, "lease", &lease_ms)) || !core_names_read(&names, list)) {
+        (lease && !core_seconds(lease, "lease", &lease_ms)) ||
+        !core_names_read(&names, list, "queues")) {
         return NULL;
     }
     PyObject *job = reserve(self, &names, lease_ms);
@@ -95,14 +96,13 @@ PyObject *core_queue_counters(core_queue *self, PyObject *unused)
 PyObject *core_queue_find(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"id", NULL};
-    const char *id;
-    Py_ssize_t n;
+    core_word id = {.name = "id"};
     jobq_info *info = NULL;
     int rc = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "s#:find", keys, &id, &n)) {
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O&:find", keys, core_word_read, &id)) {
         return NULL;
     }
-    CORE_CALL(self, rc, jobq_queue_find(self->queue, id, (size_t)n, &info));
+    CORE_CALL(self, rc, jobq_queue_find(self->queue, id.p, id.n, &info));
     if (PyErr_Occurred() || (rc < 0 && rc != JOBQ_ENOTFOUND)) {
         return PyErr_Occurred() ? NULL : core_raise_last(self->state);
     }
@@ -196,7 +196,7 @@ PyObject *core_queue_wait(core_queue *self, PyObject *args, PyObject *named)
     int64_t timeout_ms;
     jobq_info *info = NULL;
     Py_ssize_t n;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "UO:wait", keys, &id, &timeout) ||
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OO:wait", keys, &id, &timeout) ||
         !core_seconds(timeout, "timeout", &timeout_ms) || !core_text(id, "id")) {
         return NULL;
     }

@@ -4,6 +4,8 @@
  */
 #include "core.h"
 
+#include <dlfcn.h>
+
 static struct PyModuleDef definition;
 
 /* ---- what C makes of Python's --------------------------------------------------------------- */
@@ -169,6 +171,7 @@ static PyMethodDef functions[] = {
     {"events", events, METH_NOARGS, "events()\n--\n\nThe names of all events."},
     {"drivers", drivers, METH_NOARGS, "drivers()\n--\n\nThe stores that are built in."},
     {"event_nearest", event_nearest, METH_O, NULL},
+    {"refuse_type", core_refuse_argument, METH_VARARGS, NULL},
     {"outcome_word", outcome_word, METH_O, NULL},
     {"judge", core_judge, METH_VARARGS, NULL},
     {"claim", claim, METH_NOARGS, NULL},
@@ -214,9 +217,30 @@ static int add_constants(PyObject *module)
     return PyModule_AddStringConstant(module, "version", jobq_version());
 }
 
+/* What the loader finds may be another library than the one at compile time: it looks into
+ * /usr/local/lib first. A newer one of the same soname keeps the interface, an older one may lack
+ * what is called here. */
+static bool library_is_old(void)
+{
+    Dl_info where = {0};
+    if (jobq_version_number() >= JOBQ_VERSION_NUMBER) {
+        return false;
+    }
+    dladdr((void *)(uintptr_t)jobq_version, &where);
+    PyErr_Format(PyExc_ImportError,
+                 "jobqueue: this is the package of %s, and the libjobqueue that was loaded is "
+                 "older: %s (%s); remove that one, or install libjobqueue %s there",
+                 JOBQ_VERSION, jobq_version(), where.dli_fname ? where.dli_fname : "?",
+                 JOBQ_VERSION);
+    return true;
+}
+
 static int execute(PyObject *module)
 {
     core_state *state = core_state_of(module);
+    if (library_is_old()) {
+        return -1;
+    }
     core_fork_startup();
     if (import_all(state) < 0 || !(state->queue_type = core_queue_type(module)) ||
         !(state->worker_type = core_worker_type(module)) ||
@@ -259,8 +283,10 @@ static void release(void *module)
 {
     core_state *state = core_state_of(module);
     clear(module);
-    jobq_reader_free(state->reader);
-    state->reader = NULL;
+    if (state->reader) { /* else nothing of the library is called, it may be an old one */
+        jobq_reader_free(state->reader);
+        state->reader = NULL;
+    }
 }
 
 static PyModuleDef_Slot slots[] = {

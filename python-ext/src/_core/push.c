@@ -168,7 +168,7 @@ static bool add_item(chunk *c, PyObject *item)
     }
     if (!fill_item(c->queue, m, item)) {
         give_message(c->queue, m);
-        e->error = core_error_take(c->queue->state);
+        e->error = core_error_take();
         c->count++;
         return e->error != NULL;
     }
@@ -200,6 +200,9 @@ static bool send(chunk *c)
     if (PyErr_Occurred()) {
         return false;
     }
+    if (rc == JOBQ_EINVAL && n == 1 && jobq_message_result(c->sent[0]) == rc) {
+        return true; /* a mistake in the only one (a guard's SQL) is its result, as among many */
+    }
     if (rc < 0) {
         core_raise_last(c->queue->state);
     }
@@ -225,13 +228,7 @@ static PyObject *result_of(chunk *c, entry *e)
     if (jobq_message_result(e->message) >= 0) {
         return PyUnicode_FromString(jobq_message_id(e->message));
     }
-    PyObject *exception = core_error_make(c->queue->state, jobq_message_error(e->message));
-    if (exception) { /* a usage error among many is a result like the others */
-        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
-        Py_DECREF(exception);
-        exception = core_error_take(c->queue->state);
-    }
-    return exception;
+    return core_error_make(c->queue->state, jobq_message_error(e->message));
 }
 
 static PyObject *results_of(chunk *c)
@@ -265,7 +262,7 @@ static void forget(chunk *c)
     PyMem_Free(c->sent);
 }
 
-/* [item] -> [id or QueueError] */
+/* [item] -> [id or the exception that push() raises] */
 PyObject *core_queue_push_chunk(core_queue *self, PyObject *items)
 {
     chunk c = {.queue = self, .items = items};

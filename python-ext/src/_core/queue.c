@@ -24,10 +24,19 @@ static bool renew_lock(core_queue *self)
 {
     self->lock = PyThread_allocate_lock();
     self->generation = core_fork_generation();
+    self->owner = 0;
+    self->depth = 0;
+    self->sleeper = NULL;
     if (!self->lock) {
         PyErr_NoMemory();
     }
     return self->lock != NULL;
+}
+
+static void own(core_queue *self)
+{
+    self->owner = PyThread_get_thread_ident();
+    self->depth = 1;
 }
 
 bool core_queue_enter(core_queue *self)
@@ -36,16 +45,44 @@ bool core_queue_enter(core_queue *self)
         (self->generation != core_fork_generation() && !renew_lock(self))) {
         return false;
     }
+    if (self->owner == PyThread_get_thread_ident()) {
+        self->depth++;
+        return true;
+    }
     if (!PyThread_acquire_lock(self->lock, NOWAIT_LOCK)) {
         Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock(self->lock, WAIT_LOCK);
         Py_END_ALLOW_THREADS
     }
+    own(self);
     return true;
 }
 
+/* Of a call that has come through a fork nothing is held here. */
 void core_queue_leave(core_queue *self)
 {
+    if (self->generation != core_fork_generation() || self->owner != PyThread_get_thread_ident() ||
+        --self->depth > 0) {
+        return;
+    }
+    if (self->sleeper) {
+        jobq_worker_wake(self->sleeper);
+    }
+    self->owner = 0;
     PyThread_release_lock(self->lock);
+}
+
+void core_queue_part(core_queue *self, jobq_worker *sleeper)
+{
+    self->sleeper = sleeper;
+    self->owner = 0;
+    PyThread_release_lock(self->lock);
+}
+
+void core_queue_rejoin(core_queue *self)
+{
+    PyThread_acquire_lock(self->lock, WAIT_LOCK);
+    own(self);
+    self->sleeper = NULL;
 }
 
 void core_queues_disconnect(core_state *state)
@@ -104,9 +141,6 @@ static int queue_init(core_queue *self, PyObject *args, PyObject *named)
         core_raise_last(self->state);
     }
     jobq_conf_free(conf);
-    self->args = Py_NewRef(args);
-    Py_XINCREF(named);
-    self->named = named;
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -115,8 +149,6 @@ static int queue_traverse(core_queue *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE((PyObject *)self));
     Py_VISIT(self->on_pushed);
     Py_VISIT(self->places);
-    Py_VISIT(self->args);
-    Py_VISIT(self->named);
     return 0;
 }
 
@@ -124,8 +156,6 @@ static int queue_clear(core_queue *self)
 {
     Py_CLEAR(self->on_pushed);
     Py_CLEAR(self->places);
-    Py_CLEAR(self->args);
-    Py_CLEAR(self->named);
     return 0;
 }
 
@@ -195,14 +225,24 @@ static PyObject *queue_close(core_queue *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* Another handle of the same store, for a call that takes long. */
-static PyObject *queue_twin(core_queue *self, PyObject *unused)
+core_queue *core_queue_make_twin(core_queue *self)
 {
-    (void)unused;
     if (!core_queue_is_made(self)) {
         return NULL;
     }
-    return PyObject_Call((PyObject *)self->state->queue_type, self->args, self->named);
+    core_queue *twin = (core_queue *)queue_new(self->state->queue_type, NULL, NULL);
+    if (twin && jobq_queue_twin(self->queue, &twin->queue) < 0) {
+        core_raise_last(self->state);
+        Py_CLEAR(twin);
+    }
+    return twin;
+}
+
+/* For a call that takes long. */
+static PyObject *queue_twin(core_queue *self, PyObject *unused)
+{
+    (void)unused;
+    return (PyObject *)core_queue_make_twin(self);
 }
 
 static PyObject *queue_on_pushed(core_queue *self, PyObject *callable)

@@ -11,10 +11,22 @@
 
 /* ---- round the fork -------------------------------------------------------------------------- */
 
+/* From here on other threads may ask and stop it. */
+static void begun(core_worker *self)
+{
+    self->starting = false;
+    if (self->stop_wanted) {
+        self->stop_wanted = false;
+        jobq_worker_stop(self->worker);
+    }
+}
+
+/* A pool's start takes as long as the pool: it has begun when the first process is to be made. */
 static void before_fork(void *payload)
 {
     core_worker *self = payload;
     PyEval_RestoreThread(self->parted);
+    begun(self);
     PyOS_BeforeFork();
 }
 
@@ -39,6 +51,34 @@ static void interrupt(void *payload)
     PyErr_SetInterruptEx(SIGURG);
 }
 
+/* A child of a pool keeps no lock in its steps: what it does there touches no handle. */
+static void idle_enter(void *payload)
+{
+    core_worker *self = payload;
+    if (!self->in_pool) {
+        core_queue_part(self->queue, self->worker);
+    }
+}
+
+static void idle_leave(void *payload)
+{
+    core_worker *self = payload;
+    if (!self->in_pool) {
+        core_queue_rejoin(self->queue);
+    }
+}
+
+/* One call without the interpreter's lock; inline the handle is this thread's meanwhile, but for
+ * the waits (above). */
+#define WORKER_CALL(self, result, call)                                        \
+    do {                                                                       \
+        const bool locked_ = !(self)->in_pool;                                 \
+        if (!locked_ || core_queue_enter((self)->queue)) {                     \
+            Py_BEGIN_ALLOW_THREADS result = (call);                            \
+            Py_END_ALLOW_THREADS if (locked_) core_queue_leave((self)->queue); \
+        }                                                                      \
+    } while (0)
+
 bool core_run_hooks(core_worker *self)
 {
     const jobq_worker_hooks hooks = {
@@ -48,6 +88,8 @@ bool core_run_hooks(core_worker *self)
         .after_fork_parent = after_fork_parent,
         .after_fork_child = after_fork_child,
         .interrupt = interrupt,
+        .idle_enter = idle_enter,
+        .idle_leave = idle_leave,
     };
     if (jobq_worker_set_hooks(self->worker, &hooks) < 0) {
         core_raise_last(self->state);
@@ -121,6 +163,8 @@ static int start(core_worker *self, const core_names *names, const jobq_conf *ov
     if (!one) { /* none may be open across a fork */
         core_queues_disconnect(self->state);
     }
+    self->in_pool = self->finishing = self->stop_wanted = false;
+    self->starting = true;
     self->parted = PyEval_SaveThread();
     role = one ? jobq_worker_start_one(self->worker, names->names, names->count)
                : jobq_worker_start(self->worker, names->names, names->count, over, code_out);
@@ -129,6 +173,7 @@ static int start(core_worker *self, const core_names *names, const jobq_conf *ov
         self->parted = NULL;
         PyEval_RestoreThread(thread);
     }
+    begun(self);
     self->in_pool = !one && role == JOBQ_ROLE_CHILD;
     return one && role >= 0 ? JOBQ_ROLE_INLINE : role;
 }
@@ -141,7 +186,7 @@ PyObject *core_worker_start(core_worker *self, PyObject *args)
     bool own;
     int one, code = 0, role = -1;
     if (!PyArg_ParseTuple(args, "OOp:start", &queues, &over, &one) ||
-        !core_names_read(&names, queues)) {
+        !core_names_read(&names, queues, "queues")) {
         return NULL;
     }
     jobq_conf *conf = over_of(self->state, over, &own);
@@ -212,6 +257,15 @@ static PyObject *give_event(core_worker *self, const jobq_event *event)
                          (Py_ssize_t)n, data);
 }
 
+static void take_in_hand(core_worker *self, PyObject *made, jobq_job *job)
+{
+    ((core_job *)made)->locks = !self->in_pool;
+    self->job = Py_NewRef(made);
+    self->state->job = job;
+    self->state->handle = self->in_pool ? NULL : self->queue;
+    self->state->interrupt = JOBQ_INTERRUPT_NONE;
+}
+
 /* (STEP_JOB, Job, number of its handler or -1, None or what is wrong with its payload) */
 static PyObject *give_job(core_worker *self, jobq_job *job)
 {
@@ -229,9 +283,7 @@ static PyObject *give_job(core_worker *self, jobq_job *job)
         Py_XDECREF(wrong);
         return NULL;
     }
-    self->job = Py_NewRef(made);
-    self->state->job = job;
-    self->state->interrupt = JOBQ_INTERRUPT_NONE;
+    take_in_hand(self, made, job);
     return Py_BuildValue("(iNiN)", JOBQ_STEP_JOB, made, jobq_worker_find(self->worker, job), wrong);
 }
 
@@ -246,9 +298,7 @@ static PyObject *give_hook(core_worker *self, jobq_job *job)
         Py_XDECREF(info);
         return NULL;
     }
-    self->job = Py_NewRef(made);
-    self->state->job = job;
-    self->state->interrupt = JOBQ_INTERRUPT_NONE;
+    take_in_hand(self, made, job);
     return Py_BuildValue("(iNiN)", JOBQ_STEP_HOOK, made, jobq_worker_find(self->worker, job), info);
 }
 
@@ -260,12 +310,13 @@ static void forget_step(core_worker *self)
         Py_CLEAR(self->job);
     }
     self->state->job = NULL;
+    self->state->handle = NULL;
 }
 
 static PyObject *give_step(core_worker *self, int step, jobq_job *job, jobq_event *event)
 {
-    if (step < 0) {
-        return core_raise_last(self->state);
+    if (PyErr_Occurred() || step < 0) {
+        return PyErr_Occurred() ? NULL : core_raise_last(self->state);
     }
     switch (step) {
     case JOBQ_STEP_EVENT:
@@ -283,11 +334,11 @@ PyObject *core_worker_next(core_worker *self, PyObject *unused)
 {
     jobq_job *job = NULL;
     jobq_event *event = NULL;
-    int step;
+    int step = -1;
     (void)unused;
     forget_step(self);
-    Py_BEGIN_ALLOW_THREADS step = jobq_worker_next(self->worker, &job, &event);
-    Py_END_ALLOW_THREADS return give_step(self, step, job, event);
+    WORKER_CALL(self, step, jobq_worker_next(self->worker, &job, &event));
+    return give_step(self, step, job, event);
 }
 
 /* ---- several at once ------------------------------------------------------------------------- */
@@ -297,11 +348,11 @@ PyObject *core_worker_poll(core_worker *self, PyObject *unused)
 {
     jobq_job *job = NULL;
     jobq_event *event = NULL;
-    int step;
+    int step = -1;
     (void)unused;
     forget_step(self);
-    Py_BEGIN_ALLOW_THREADS step = jobq_worker_poll(self->worker, &job, &event);
-    Py_END_ALLOW_THREADS return give_step(self, step, job, event);
+    WORKER_CALL(self, step, jobq_worker_poll(self->worker, &job, &event));
+    return give_step(self, step, job, event);
 }
 
 /* Readable when poll() is worth a call; -1: there is none. */
@@ -336,17 +387,17 @@ static core_job *let_go(core_worker *self, PyObject *object)
 }
 
 /* A child's job that has used the queue's handle leaves it here, and threads of the handler's may
- * be in it: locked. Inline it is not: lines go to `output` from in there, which may push. */
+ * be in it: locked. */
 static int settle(core_worker *self, const core_job *object, jobq_job *job, int ending,
                   int64_t delay_ms)
 {
     int rc = -1;
     if (self->in_pool && object && object->reached) {
         CORE_CALL(self->queue, rc, jobq_job_settle(job, (jobq_ending)ending, delay_ms));
-        return rc;
+    } else {
+        WORKER_CALL(self, rc, jobq_job_settle(job, (jobq_ending)ending, delay_ms));
     }
-    Py_BEGIN_ALLOW_THREADS rc = jobq_job_settle(job, (jobq_ending)ending, delay_ms);
-    Py_END_ALLOW_THREADS return rc;
+    return rc;
 }
 
 static PyObject *settled(core_worker *self, int rc)
@@ -412,9 +463,13 @@ PyObject *core_worker_settle(core_worker *self, PyObject *args)
 /* The exit code; a child does not return. */
 PyObject *core_worker_finish(core_worker *self, PyObject *unused)
 {
-    int code;
+    int code = -1;
     (void)unused;
     forget_step(self);
-    Py_BEGIN_ALLOW_THREADS code = jobq_worker_finish(self->worker);
-    Py_END_ALLOW_THREADS return code < 0 ? core_raise_last(self->state) : PyLong_FromLong(code);
+    self->finishing = true;
+    WORKER_CALL(self, code, jobq_worker_finish(self->worker));
+    if (PyErr_Occurred() || code < 0) {
+        return PyErr_Occurred() ? NULL : core_raise_last(self->state);
+    }
+    return PyLong_FromLong(code);
 }

@@ -4,6 +4,8 @@
  */
 #include "core.h"
 
+#include <limits.h>
+
 /* ---- minutes --------------------------------------------------------------------------------- */
 
 /* {"up_to": seconds or None, "count": n}, of those that have any. */
@@ -94,11 +96,11 @@ static PyObject *make_stats(core_queue *self, const char *name, size_t n, int mi
                                  (long long)v[JOBQ_STAT_CAPACITY], per_minute);
 }
 
-static bool are_minutes(int minutes)
+static bool are_minutes(long long minutes)
 {
     enum { DAY = 1440 };
     if (minutes < 0 || minutes > DAY) {
-        core_raise_usage("minutes must be between 0 and %d, %d given", DAY, minutes);
+        core_raise_usage("minutes must be between 0 and %d, %lld given", DAY, minutes);
         return false;
     }
     return true;
@@ -107,14 +109,14 @@ static bool are_minutes(int minutes)
 PyObject *core_queue_stats(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"queue", "minutes", NULL};
-    const char *name;
-    Py_ssize_t n;
-    int minutes = 60;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "s#|i:stats", keys, &name, &n, &minutes) ||
-        !are_minutes(minutes)) {
+    core_word name = {.name = "queue"};
+    core_whole minutes = {"minutes", 60};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O&|O&:stats", keys, core_word_read, &name,
+                                     core_whole_read, &minutes) ||
+        !are_minutes(minutes.is)) {
         return NULL;
     }
-    return make_stats(self, name, (size_t)n, minutes);
+    return make_stats(self, name.p, name.n, (int)minutes.is);
 }
 
 /* A list of names, or name -> Stats. */
@@ -147,12 +149,13 @@ static PyObject *list_queues(core_queue *self, bool stats, int minutes)
 PyObject *core_queue_all_stats(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"minutes", NULL};
-    int minutes = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "|i:all_stats", keys, &minutes) ||
-        !are_minutes(minutes)) {
+    core_whole minutes = {"minutes", 0};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|O&:all_stats", keys, core_whole_read,
+                                     &minutes) ||
+        !are_minutes(minutes.is)) {
         return NULL;
     }
-    return list_queues(self, true, minutes);
+    return list_queues(self, true, (int)minutes.is);
 }
 
 PyObject *core_queue_queues(core_queue *self, PyObject *unused)
@@ -166,21 +169,17 @@ PyObject *core_queue_queues(core_queue *self, PyObject *unused)
 PyObject *core_queue_capacity(core_queue *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"queue", "n", NULL};
-    const char *name;
-    Py_ssize_t name_n;
-    PyObject *value;
-    int overflow = 0, rc = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "s#O:capacity", keys, &name, &name_n, &value)) {
+    core_word name = {.name = "queue"};
+    core_whole n = {"n", 0};
+    int rc = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O&O&:capacity", keys, core_word_read, &name,
+                                     core_whole_read, &n)) {
         return NULL;
     }
-    if (!PyLong_Check(value) || PyBool_Check(value)) {
-        return core_raise_type("capacity(): n must be an int, 0 for no limit");
-    }
-    const long long n = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (overflow || n < 0) {
+    if (n.is < 0 || n.is == LLONG_MAX) {
         return core_raise_usage("capacity(): n must be 0 (no limit) or more");
     }
-    CORE_CALL(self, rc, jobq_queue_set_capacity(self->queue, name, (size_t)name_n, n));
+    CORE_CALL(self, rc, jobq_queue_set_capacity(self->queue, name.p, name.n, n.is));
     if (PyErr_Occurred() || rc < 0) {
         return PyErr_Occurred() ? NULL : core_raise_last(self->state);
     }

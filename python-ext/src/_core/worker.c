@@ -22,34 +22,53 @@ static PyObject *worker_new(PyTypeObject *type, PyObject *args, PyObject *named)
     return (PyObject *)self;
 }
 
+/* The worker on a handle of its own; raises what goes wrong. */
+static void make(core_worker *self, core_queue *queue, const jobq_conf *conf)
+{
+    const bool shared = strcmp(jobq_queue_driver(queue->queue), "memory") != 0;
+    core_queue *handle =
+        shared ? core_queue_make_twin(queue) : (core_queue *)Py_NewRef((PyObject *)queue);
+    int rc = -1;
+    if (!handle) {
+        return;
+    }
+    self->queue = handle;
+    self->given = (core_queue *)Py_NewRef((PyObject *)queue);
+    CORE_CALL(handle, rc, jobq_worker_new(handle->queue, conf, &self->worker)); /* asks the store */
+    if (PyErr_Occurred() || rc < 0) {
+        if (!PyErr_Occurred()) {
+            core_raise_last(self->state);
+        }
+        return;
+    }
+    jobq_worker_set_failed(self->worker, true);
+    core_run_hooks(self);
+}
+
 /* Worker(queue, {option: value}) */
 static int worker_init(core_worker *self, PyObject *args, PyObject *named)
 {
     PyObject *queue, *options;
     (void)named;
-    if (self->worker) {
+    if (self->queue) {
         core_raise_logic("the Worker is constructed already");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "O!O!:Worker", self->state->queue_type, &queue, &PyDict_Type,
-                          &options) ||
-        !core_queue_is_made((core_queue *)queue)) {
+    if (!PyArg_ParseTuple(args, "OO!:Worker", &queue, &PyDict_Type, &options)) {
+        return -1;
+    }
+    if (!PyObject_TypeCheck(queue, self->state->queue_type)) {
+        core_refuse_type("queue", queue, "a jobqueue.Queue is expected");
+        return -1;
+    }
+    if (!core_queue_is_made((core_queue *)queue)) {
         return -1;
     }
     jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_WORKER, JOBQ_STYLE_SNAKE);
     if (!conf) {
         core_raise_last(self->state);
     } else if (core_conf_all(self->state, conf, options)) {
-        core_queue *handle = (core_queue *)queue; /* asks the store */
-        int rc = 0;
-        CORE_CALL(handle, rc, jobq_worker_new(handle->queue, conf, &self->worker));
-        if (!PyErr_Occurred() && rc < 0) {
-            core_raise_last(self->state);
-        } else if (!PyErr_Occurred()) {
-            self->queue = (core_queue *)Py_NewRef(queue);
-            jobq_worker_set_failed(self->worker, true);
-            core_run_hooks(self);
-        }
+        make(self, (core_queue *)queue, conf);
     }
     jobq_conf_free(conf);
     return PyErr_Occurred() ? -1 : 0;
@@ -60,6 +79,7 @@ static int worker_traverse(core_worker *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE((PyObject *)self));
     Py_VISIT(self->module);
     Py_VISIT((PyObject *)self->queue);
+    Py_VISIT((PyObject *)self->given);
     Py_VISIT(self->line);
     Py_VISIT(self->job);
     return 0;
@@ -76,13 +96,15 @@ static void worker_dealloc(core_worker *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
     PyObject_GC_UnTrack(self);
-    if (self->worker) {
-        Py_BEGIN_ALLOW_THREADS jobq_worker_free(self->worker);
-        Py_END_ALLOW_THREADS
+    if (self->worker) { /* an inline run that was left in the middle is ended there */
+        int rc = 0;
+        CORE_CALL(self->queue, rc, (jobq_worker_free(self->worker), 0));
+        (void)rc;
     }
     worker_clear(self);
     Py_XDECREF(self->line);
     Py_XDECREF((PyObject *)self->queue);
+    Py_XDECREF((PyObject *)self->given);
     Py_XDECREF(self->module);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
@@ -102,23 +124,23 @@ static bool is_made(core_worker *self)
 /* handle(name, version, {option: value}): handlers are numbered from 0 in the order given */
 static PyObject *worker_handle(core_worker *self, PyObject *args)
 {
-    const char *name;
-    Py_ssize_t n;
-    int version;
+    core_word name = {.name = "name"};
+    core_whole version = {"version", 1};
     PyObject *options;
-    if (!PyArg_ParseTuple(args, "s#iO!:handle", &name, &n, &version, &PyDict_Type, &options) ||
+    if (!PyArg_ParseTuple(args, "O&O&O!:handle", core_word_read, &name, core_whole_read, &version,
+                          &PyDict_Type, &options) ||
         !is_made(self)) {
         return NULL;
     }
-    if (version < 1) {
-        return core_raise_usage("version must be between 1 and 2147483647, %d given", version);
+    if (version.is < 1 || version.is > INT32_MAX) {
+        return core_raise_usage("version must be between 1 and 2147483647, %lld given", version.is);
     }
     jobq_conf *conf = jobq_conf_new(JOBQ_SCOPE_HANDLER, JOBQ_STYLE_SNAKE);
     if (!conf) {
         return core_raise_last(self->state);
     }
     if (core_conf_all(self->state, conf, options) &&
-        jobq_worker_handle(self->worker, name, (size_t)n, version, conf) < 0) {
+        jobq_worker_handle(self->worker, name.p, name.n, (int)version.is, conf) < 0) {
         core_raise_last(self->state);
     }
     jobq_conf_free(conf);
@@ -215,14 +237,22 @@ static PyObject *worker_stop(core_worker *self, PyObject *unused)
     if (!is_made(self)) {
         return NULL;
     }
-    jobq_worker_stop(self->worker);
+    if (self->starting) {
+        self->stop_wanted = true;
+    } else if (
+        !self->finishing) { /* the interpreter's lock is held: it cannot begin to meanwhile */
+        jobq_worker_stop(self->worker);
+    }
     Py_RETURN_NONE;
 }
 
 static PyObject *worker_ready(core_worker *self, PyObject *unused)
 {
     (void)unused;
-    return is_made(self) ? PyBool_FromLong(jobq_worker_ready(self->worker)) : NULL;
+    if (!is_made(self)) {
+        return NULL;
+    }
+    return PyBool_FromLong(!self->starting && jobq_worker_ready(self->worker));
 }
 
 static PyObject *worker_id(core_worker *self, PyObject *unused)
@@ -231,15 +261,25 @@ static PyObject *worker_id(core_worker *self, PyObject *unused)
     return is_made(self) ? core_text_or_none(jobq_worker_id(self->worker)) : NULL;
 }
 
-static int64_t counter(const void *worker, size_t i, const char **name)
+/* What the application pushed is counted by the handle it has. */
+static int64_t counter(const void *of, size_t i, const char **name)
 {
-    return jobq_worker_counter(worker, i, name);
+    const core_worker *self = of;
+    const int64_t own = self->starting ? jobq_queue_counter(self->queue->queue, i, name)
+                                       : jobq_worker_counter(self->worker, i, name);
+    const int64_t other =
+        self->given == self->queue ? 0 : jobq_queue_counter(self->given->queue, i, NULL);
+    const size_t n = *name ? strlen(*name) : 0;
+    if (n > 3 && strcmp(*name + n - 3, "_ms") == 0) { /* a span is no count */
+        return own ? own : other;
+    }
+    return own + other;
 }
 
 static PyObject *worker_statistics(core_worker *self, PyObject *unused)
 {
     (void)unused;
-    return is_made(self) ? core_counters(counter, self->worker) : NULL;
+    return is_made(self) ? core_counters(counter, self) : NULL;
 }
 
 /* (reason, jobs run), when the pool has ended */

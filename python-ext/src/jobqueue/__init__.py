@@ -8,6 +8,7 @@
 
     send_invoice.push(Queue("sqlite:queue.db"), invoice=7)
 """
+from . import _client_libraries  # before all that needs the module
 from . import console
 from ._core import Job, version as __version__
 from .errors import (

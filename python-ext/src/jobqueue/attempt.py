@@ -16,7 +16,7 @@ import selectors
 import signal
 import warnings
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,24 @@ def _close_quietly(loop: asyncio.AbstractEventLoop, process: int) -> None:
         loop.close()
     except (OSError, RuntimeError):  # a handler has closed its descriptors
         pass
+
+
+def firing(
+    listeners: Sequence[Call], event: Event, strict: bool, vetoes: Sequence[Call] | None
+) -> Generator[Call, tuple[bool, Any], BaseException | None]:
+    """Whom to call, in order; whoever calls (or awaits) them sends what came of it: (True, result)
+    or (False, exception). A raise is reported; SystemExit, or the first one when strict, is the
+    answer and ends it. `vetoes` is called when one returns False."""
+    for listener in list(listeners):
+        done, error = yield listener
+        if done:
+            for veto in (vetoes or ()) if error is False else ():
+                veto()
+            continue
+        if strict or isinstance(error, SystemExit):
+            return error if isinstance(error, BaseException) else None
+        report(f"a listener of {event.name}", error)
+    return None
 
 
 class Runner:
@@ -141,18 +159,15 @@ class Runner:
         strict: bool = False,
         vetoes: Sequence[Call] | None = None,
     ) -> BaseException | None:
-        """Calls them in order. A raise is reported; SystemExit, or the first one when strict, is
-        the answer and ends it. `vetoes` is called when one returns False."""
-        for listener in list(listeners):
-            done, error = self.call(listener, event)
-            if done:
-                for veto in (vetoes or ()) if error is False else ():
-                    veto()
-                continue
-            if strict or isinstance(error, SystemExit):
-                return error if isinstance(error, BaseException) else None
-            report(f"a listener of {event.name}", error)
-        return None
+        """Calls them in order; the answer is that of firing()."""
+        steps = firing(listeners, event, strict, vetoes)
+        try:
+            listener = next(steps)
+            while True:
+                listener = steps.send(self.call(listener, event))
+        except StopIteration as end:
+            answer: BaseException | None = end.value
+            return answer
 
 
 class Attempt:

@@ -15,7 +15,7 @@ from typing import Any, Union
 
 from . import _core
 from ._core import Job
-from .errors import QueueError, WaitTimeout
+from .errors import WaitTimeout
 from .faults import report
 from .records import Event, JobInfo, State, Stats
 
@@ -23,11 +23,13 @@ Seconds = Union[int, float, timedelta]
 Moment = Union[int, float, timedelta, datetime, str]
 Backoff = Union[int, float, str, list[Any], tuple[Any, ...]]
 Message = Union[tuple[str], tuple[str, Any], tuple[str, Any, dict[str, Any]]]
+Pushed = Union[str, Exception]  # an id, or what push() raises for that job
 Listener = Callable[[Event], Any]
 Value = Union[None, bool, int, float, str, bytes]
 # "SQL", or [SQL (on Redis: a script), parameters]
 Statement = Union[str, tuple[str], tuple[str, Sequence[Value]], list[Any]]
 
+_A_JOB = "a tuple (name, payload, {option: value}) is expected"
 _SPARES = 4  # handles kept for the next wait()
 _WAITERS = 32  # threads that await_() uses; more waits at once take turns
 _LOOK = 0.01  # between two looks at a memory store, which nobody can be woken by
@@ -180,15 +182,16 @@ class Queue(_core.Queue):
     def push_many(
         self,
         jobs: Iterable[Message],
-        on_chunk: Callable[[list[str | QueueError]], Any] | None = None,
-    ) -> list[str | QueueError]:
+        on_chunk: Callable[[list[Pushed]], Any] | None = None,
+    ) -> list[Pushed]:
         """Pushes any number of jobs in chunks, each judged singly.
 
         A job is (name, payload) or (name, payload, {option: value}). Returns an id or the
-        exception for each, in their order; with on_chunk each chunk's list goes there instead and
-        the answer is empty, so that memory stays constant.
+        exception that push() raises for each, in their order; with on_chunk each chunk's list goes
+        there instead and the answer is empty, so that memory stays constant. What is no tuple is
+        a TypeError at once.
         """
-        results: list[str | QueueError] = []
+        results: list[Pushed] = []
         chunk: list[Message] = []
         take = results.extend if on_chunk is None else on_chunk
 
@@ -198,6 +201,8 @@ class Queue(_core.Queue):
 
         try:
             for job in jobs:
+                if not isinstance(job, tuple) or not job:
+                    _core.refuse_type("a job to push", job, _A_JOB)
                 chunk.append(job)
                 if len(chunk) >= _core.PUSH_CHUNK:
                     send()
@@ -253,8 +258,8 @@ class Queue(_core.Queue):
     async def apush_many(
         self,
         jobs: Iterable[Message],
-        on_chunk: Callable[[list[str | QueueError]], Any] | None = None,
-    ) -> list[str | QueueError]:
+        on_chunk: Callable[[list[Pushed]], Any] | None = None,
+    ) -> list[Pushed]:
         """push_many() for asyncio; the iterable and on_chunk run in a thread."""
         return await asyncio.to_thread(self.push_many, jobs, on_chunk)
 

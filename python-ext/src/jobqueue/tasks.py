@@ -88,7 +88,7 @@ def split_options(
         raise TypeError("failed must be callable as failed(info, error)")
     if "maps" in known:
         raise ValueError('unknown option "maps": PHP alone has two kinds of maps')
-    together = known.get("async_concurrency", 1) not in (1, None)
+    together = type(known.get("async_concurrency")) is int and known["async_concurrency"] != 1
     if together and not is_async(function):
         raise ValueError(f'async_concurrency: the handler of "{name}" is no async def')
     return failed, together, known
@@ -125,7 +125,7 @@ class Task(Generic[P, R]):
         self.push_options = {key: given[key] for key in _AT_PUSH if given.get(key) is not None}
         self.options = {key: value for key, value in given.items() if key not in _AT_PUSH}
         handler = split_options(name, function, self.options)[2]
-        _core.judge(name, {**self.push_options, "version": version}, handler)
+        _core.judge(name, {**self.push_options, "version": version, "unique": unique}, handler)
         self._read_signature()
         functools.update_wrapper(self, function)
 

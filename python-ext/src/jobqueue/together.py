@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .attempt import Attempt, Call, Hook, _is_awaitable
+from .attempt import Attempt, Call, Hook, _is_awaitable, firing
 from .faults import flush_output, leave_fork, report
 from .records import Event
 
@@ -132,16 +132,14 @@ async def fire(
     vetoes: Sequence[Call] | None = None,
 ) -> BaseException | None:
     """Runner.fire inside of the loop."""
-    for listener in list(listeners):
-        done, error = await call(worker, listener, event)
-        if done:
-            for veto in (vetoes or ()) if error is False else ():
-                veto()
-            continue
-        if strict or isinstance(error, SystemExit):
-            return error if isinstance(error, BaseException) else None
-        report(f"a listener of {event.name}", error)
-    return None
+    steps = firing(listeners, event, strict, vetoes)
+    try:
+        listener = next(steps)
+        while True:
+            listener = steps.send(await call(worker, listener, event))
+    except StopIteration as end:
+        answer: BaseException | None = end.value
+        return answer
 
 
 class Together:

@@ -50,6 +50,8 @@ class Worker:
         self._stopped = False  # by stop() in this process, not by a signal
         self._reloads = _core.console_reloads()
         self._started = False  # child.started was fired in this process, inline
+        if isinstance(tasks, str) or not hasattr(tasks, "__iter__"):
+            _core.refuse_type("tasks", tasks, "an iterable of tasks is expected")
         self.register(*tasks)
 
     # ---- registration ------------------------------------------------------------------------

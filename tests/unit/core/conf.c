@@ -266,8 +266,11 @@ static const struct {
     {C, JOBQ_STYLE_SNAKE, "tries", "belongs to the worker, not to the connection"},
     {H, JOBQ_STYLE_CAMEL, "maxPayload", "belongs to the connection, not to the handler"},
     {W, JOBQ_STYLE_KEBAB, "track", "option \"--track\" belongs to push, not to the worker"},
-    {P, JOBQ_STYLE_CAMEL, "deadRetention", "belongs to the worker, not to push"},
+    {P, JOBQ_STYLE_CAMEL, "deadRetention", "belongs to the connection, not to push"},
     {P, JOBQ_STYLE_SNAKE, "capacity", "belongs to the connection, not to push"},
+    {C, JOBQ_STYLE_CAMEL, "nope", "unknown option \"nope\" (allowed: queue, maxPayload, "},
+    {C, JOBQ_STYLE_SNAKE, "MIGRATE", "did you mean \"migrate\"?"},
+    {C, JOBQ_STYLE_SNAKE, "Track", "option \"track\" belongs to push, not to the connection"},
     {P, JOBQ_STYLE_CAMEL, "idempotentfor", "did you mean \"idempotentFor\"?"},
 };
 

@@ -74,7 +74,8 @@ static void lost_with_its_worker(void **state)
     assert_string_equal(back.worker.p, id);
     assert_string_equal(back.outcome.p, "lease_lost");
     assert_null(back.class_name.p);
-    assert_string_equal(back.message.p, "the worker's lease ran out while the job was running");
+    assert_string_equal(back.message.p,
+                        "the worker's lease ran out while the job was running or about to run");
     jobq__buf_free(&buf);
     jobq__arena_free(&arena);
 }

@@ -265,7 +265,9 @@ static void settles_when_the_store_is_back(void **state)
     jobq_job *job, *none = NULL;
 
     push(queue, "n", NULL, NULL, NULL);
+    jobq__clock_shift(5000, 0);
     job = reserve(queue);
+    assert_in_range(jobq_queue_counter(queue, JOBQ__COUNT_LAST_AGE, NULL), 5000, 60000);
     fake.exchange = be_away;
     queue->store->driver = &fake;
     assert_code(jobq_job_done(job), JOBQ_EIO);

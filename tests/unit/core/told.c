@@ -19,7 +19,7 @@ static void assert_counted(int64_t (*counter)(const void *of, size_t i, const ch
     size_t n = 0;
 
     for (size_t i = 0; counter(of, i, &name) >= 0 && name; i++)
-        if (counter(of, i, NULL))
+        if (counter(of, i, NULL) && !strstr(name, "_ms")) /* a span differs each time */
             n += (size_t)snprintf(said + n, sizeof(said) - n, "%s=%lld ", name,
                                   (long long)counter(of, i, NULL));
     assert_string_equal(said, wanted);

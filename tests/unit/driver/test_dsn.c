@@ -57,6 +57,13 @@ static void test_parts(void **state)
          "host=/run/postgresql;"},
         {"mysql://user:pass@host:3306/database", "mysql", "user", "pass", "host", "database", 3306,
          ""},
+        {"SQLite:Queue.DB", "sqlite", "", "", "", "Queue.DB", 0, ""},
+        {"MEMORY:", "memory", "", "", "", "", 0, ""},
+        {"Redis://User:P@Host:6379/2", "redis", "User", "P", "Host", "2", 6379, ""},
+        {"REDIS+UNIX:///run/Redis.sock", "redis+unix", "", "", "", "/run/Redis.sock", 0, ""},
+        {"Rediss-Cluster://h1,h2:7000", "rediss-cluster", "", "", "h1,h2:7000", "", 0, ""},
+        {"PostgreSQL://u@/Db", "postgresql", "u", "", "", "Db", 0, ""},
+        {"MariaDB://u@h/Db", "mariadb", "u", "", "h", "Db", 0, ""},
     };
 
     (void)state;
@@ -84,7 +91,7 @@ static void test_refused(void **state)
         {":x", "no scheme"},
         {"queue.db", "no scheme"},
         {"/var/lib/q.db", "no scheme"},
-        {"SQLITE:x", "no scheme"},
+        {"sql ite:x", "no scheme"},
         {"redis://h:0/", "port"},
         {"redis://h:65536/", "port"},
         {"redis://h:x/", "port"},
@@ -137,6 +144,8 @@ static void expect_refusal(const char *dsn, const char *said)
 
     assert_code(jobq__store_new(dsn, NULL, &store), JOBQ_ECONF);
     assert_said(said);
+    assert_string_equal(jobq_error_driver(jobq_error_last()), ""); /* no store has said it */
+    assert_false(jobq_error_is_retryable(jobq_error_last()));
     assert_null(strstr(jobq_error_message(jobq_error_last()), "hunter2"));
     assert_null(store);
 }
@@ -151,6 +160,12 @@ static void test_stores_refused(void **state)
     expect_refusal("sqlite::memory:", "memory:");
     expect_refusal("sqlite:q.db?synchronus=full", "synchronous");
     expect_refusal("u:hunter2@host", "");
+    expect_refusal("sqlite:q.db?nope=1",
+                   "unknown option \"nope\" (allowed: queue, max_payload, capacity, migrate, "
+                   "read_timeout, synchronous, dead_retention)");
+    expect_refusal("sqlite:q.db?Track=1", "option \"track\" belongs to push");
+    expect_refusal("sqlite:q.db?BUSY_TIMEOUT=-1", "did you mean \"read_timeout\"?");
+    expect_refusal("sqlite:q.db?MIGRATE=0", "did you mean \"migrate\"?");
 }
 
 static bool has_driver(const char *name)

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "harness/harness.h"
+#include "util/buf.h"
+#include "util/error.h"
 #include "util/str.h"
 
 static const struct {
@@ -177,6 +179,7 @@ static void writes_doubles(void **state)
         {4.9406564584124654e-324, 17, "4.9406564584124654e-324"},
     };
     char text[40], own[40];
+    jobq__buf line = {0};
 
     (void)state;
     for (int k = 0; k < 2; k++) {
@@ -188,6 +191,13 @@ static void writes_doubles(void **state)
             if (memcmp(&(double){jobq__str_to_double(text)}, &rows[i].value, sizeof(double)) != 0)
                 fail_msg("%s read as %g", text, jobq__str_to_double(text));
         }
+        assert_int_equal(jobq__format(text, sizeof(text), "%.1f %s %.3g", 0.5, "s", 1.25), 10);
+        assert_string_equal(text, "0.5 s 1.25");
+        jobq__error_set(JOBQ_EINVAL, "a wait of %.3g s", 0.25);
+        assert_string_equal(jobq_error_message(jobq_error_last()), "a wait of 0.25 s");
+        jobq__error_clear();
+        jobq__buf_addf(&line, "%.1f", 2.5);
+        assert_string_equal(jobq__buf_text(&line), k ? "2.52.5" : "2.5");
         snprintf(own, sizeof(own), "%.1f", 0.5);
         assert_string_equal(own, k ? "0,5" : "0.5");
     }
@@ -195,6 +205,7 @@ static void writes_doubles(void **state)
     assert_true(isinf(jobq__str_to_double("-Infinity")));
     jobq__str_put_double(text, 17, INFINITY);
     assert_string_equal(text, "inf");
+    jobq__buf_free(&line);
     setlocale(LC_ALL, "C");
 }
 

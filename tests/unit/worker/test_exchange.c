@@ -600,8 +600,8 @@ static void test_b6_key_refused(void **state)
     assert_int_equal(counted(f, JOBQ__COUNT_GIVEN_BACK), 0);
 }
 
-/* Rule O1: a refusal means done when the job has its done statement; with a lost lease, only when its
- * handler came through, and never otherwise. */
+/* Rule O1: a refusal means done when the job has its done statement; with a lost lease, only when
+ * its handler came through, and never otherwise. */
 static void test_o1_refusals(void **state)
 {
     static const struct {

@@ -157,6 +157,7 @@ CHANGE(keys, s->keys = 1; s->held = 1; s->room = s->idle_children = 1)
 CHANGE(keys_away, s->keys = 1; s->held = 1; s->reserve_failures = 1; s->retry_at_ms = NOW + 30)
 CHANGE(said, s->said_at_ms = NOW - 5; s->jobs_out = 2; s->room = s->idle_children = 0)
 CHANGE(said_soon, s->said_at_ms = NOW + 20; s->jobs_out = 2; s->room = s->idle_children = 0)
+CHANGE(look_soon, s->look_at_ms = NOW + 7; s->jobs_out = 2; s->room = s->idle_children = 0)
 CHANGE(said_draining, s->stop = JOBQ__DRAIN; s->said_at_ms = NOW; s->jobs_out = 1)
 CHANGE(to_book, s->book_at_ms = NOW)
 CHANGE(to_book_soon, s->book_at_ms = NOW + 600)
@@ -167,6 +168,7 @@ static const step_case cases[] = {
     {"rule B6: ... when the store is back", keys_away, {.wait_ms = 30}},
     {"rule N7: the store hears of progress when nothing else is due", said, {.exchange = true}},
     {"rule N7: about once a second", said_soon, {.wait_ms = 20}},
+    {"rule C5: children that are to be looked at soon", look_soon, {.wait_ms = 7}},
     {"rule N7: also while draining", said_draining, {.exchange = true, .give_back = true}},
     {"rule N1: minutes are told in time", to_book, {.book = true, .wait_store = true}},
     {"rule N1: an idle worker wakes up for it", to_book_soon, {.wait_store = true, .wait_ms = 600}},

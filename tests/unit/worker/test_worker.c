@@ -193,6 +193,8 @@ static void test_stop_texts(void **state)
     } rows[] = {{JOBQ__STOP_SIGNAL, 0, "asked to shut down"},
                 {JOBQ__STOP_RESTART, 0, "restart requested"},
                 {JOBQ__STOP_MAX_JOBS, 12, "ran 12 jobs"},
+                {JOBQ__STOP_MAX_JOBS, 1, "ran 1 job"},
+                {JOBQ__STOP_UNREADABLE, 1, "the queue has been unreadable 1 time running"},
                 {JOBQ__STOP_MAX_TIME, 55, "been going for 55s"},
                 {JOBQ__STOP_EMPTY, 0, "Nothing left to do"},
                 {JOBQ__STOP_UNREADABLE, 5, "the queue has been unreadable 5 times running"},

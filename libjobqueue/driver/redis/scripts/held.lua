@@ -12,6 +12,7 @@ for _, p in ipairs(priorities(q)) do
         if j then
             local id, flags = identity(j, p .. '-' .. entry)
             local _, fence = standing(s, entry, count)
+            s = told_standing(q, p, entry, j, s)
             local marked = call('HEXISTS', q .. ':taken', p .. ':' .. entry)
             local row = {p, entry, count, id, flags, s == '' and 0 or 1, marked, fence, wish(q, p, entry, s)}
             for _, v in ipairs(row) do

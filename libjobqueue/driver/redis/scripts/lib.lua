@@ -123,6 +123,17 @@ local function standing_pack(traced, deliveries, fence, enqueued, from, availabl
     return struct.pack('<Bi8i8i8i8i8', traced, deliveries, fence, enqueued, from, available) .. counters
 end
 
+-- Where an entry that was out before stands. One that was given back with texts (history, error) has stood elsewhere:
+-- whoever settles it must take them along.
+local function told_standing(q, p, entry, j, s)
+    if s == '' then
+        local id = identity(j, p .. '-' .. entry)
+        local texts, ms = call('HMGET', q .. ':trace', 'h' .. id, 'e' .. id), millis(entry)
+        s = (texts[1] or texts[2]) and standing_pack(1, 0, 0, ms, ms, ms, ZEROS) or s
+    end
+    return s
+end
+
 local function rest_pack(s, priority, state, reason, at, j)
     return s .. struct.pack('<BBBi8', priority, state, reason, at) .. j
 end

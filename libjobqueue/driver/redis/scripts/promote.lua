@@ -11,7 +11,7 @@ local rest = #due > 0 and call('HMGET', q .. ':rest', unpack(due)) or {}
 local placed, ensured = {}, {}
 begin_writes(q)
 if #due > 0 then
-    call('ZREM', q .. ':delayed', unpack(due))
+    call('ZREMRANGEBYRANK', q .. ':delayed', 0, #due - 1)
     call('HDEL', q .. ':rest', unpack(due))
 end
 for i = 1, #due do

@@ -55,6 +55,7 @@ end
 
 local function hand_out(k, p, entry, count, fields, mark, noted)
     local j, s = parts(fields)
+    s = mark and told_standing(KEYS[k], p, entry, j, s) or s
     for _, v in ipairs({k - 1, p, entry, count, j, s, mark or '', noted or ''}) do
         jobs[#jobs + 1] = v
     end
@@ -89,7 +90,7 @@ local function claim(k, p)
         if claimed then
             local mark = marked and (call('HGET', KEYS[k] .. ':taken', p .. ':' .. one[1]) or string.rep('\0', 16))
             want_taken = want_taken - (marked and 1 or 0)
-            hand_out(k, p, one[1], one[4] + 1, claimed[2], mark,
+            hand_out(k, p, one[1], one[4] + 1, claimed[2], mark or '',
                 call('HGET', KEYS[k] .. ':cancel', p .. ':' .. one[1]))
         else
             call('XACK', stream, GROUP, one[1])
