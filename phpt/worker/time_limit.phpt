@@ -11,7 +11,7 @@ use JobQueue\{Job, Queue, TimeoutException, Worker};
 
 $dsn = store();
 $queue = new Queue($dsn);
-$worker = new Worker($queue, processes: 4, timeout: 0.3, timeoutGrace: 0.4);
+$worker = new Worker($queue, processes: 4, timeout: 0.3, timeoutGrace: 2);
 $cleaned = fn (Job $job) => $job->defer(fn () => note($dsn, "cleaned $job->name"));
 $worker->handle('sleeps', function (Job $job) use ($cleaned) { $cleaned($job); sleep(20); });
 $worker->handle('loops', function (Job $job) use ($cleaned) { $cleaned($job); for ($i = 0;; $i++); });
