@@ -168,6 +168,17 @@ static int refuse_unknown(jobq_conf *conf, const char *name, const char *snake)
                                    jobq__conf_spell(conf, near, spelled, sizeof(spelled)));
 }
 
+/* A push of many gives the same name for each job, and twice: its kind is asked before it is set. */
+static void keep_found(jobq_conf *conf, const jobq__option *o, const char *name)
+{
+    const size_t n = strlen(name);
+
+    if (n >= sizeof(conf->found_name))
+        return;
+    memcpy(conf->found_name, name, n + 1);
+    conf->found = o;
+}
+
 /* The row for a name as this front end spells it; NULL with the error set. */
 static const jobq__option *look_up(jobq_conf *conf, const char *name)
 {
@@ -175,6 +186,8 @@ static const jobq__option *look_up(jobq_conf *conf, const char *name)
     const jobq__option *o;
     const char *given = name;
 
+    if (conf->found && strcmp(name, conf->found_name) == 0)
+        return conf->found;
     if (conf->style == JOBQ_STYLE_KEBAB && strncmp(given, "--", 2) == 0)
         given += 2;
     to_snake(name, snake);
@@ -189,8 +202,10 @@ static const jobq__option *look_up(jobq_conf *conf, const char *name)
         refuse_unknown(conf, name, snake);
     else if (!(o->scopes & conf->scope))
         refuse_scope(conf, o);
-    else
+    else {
+        keep_found(conf, o, name);
         return o;
+    }
     return NULL;
 }
 

@@ -26,7 +26,7 @@ typedef enum {
     JOBQ__TYPES
 } jobq__type;
 
-typedef struct {
+typedef struct jobq__option {
     const char *name; /* snake_case */
     jobq__type type;
     int scopes;           /* JOBQ_SCOPE_* */

@@ -72,6 +72,9 @@ struct jobq_conf {
     int scope, style;
     int words; /* the style of who gave the options: that of the set merged into this one last */
     uint8_t given[sizeof(jobq__settings)];
+    const struct jobq__option
+        *found; /* the option asked for last, by the name below; NULL = none */
+    char found_name[32];
     jobq__arena texts;
     jobq__settings s; /* defaults where not given */
 };
