@@ -168,7 +168,7 @@ static int refuse_unknown(jobq_conf *conf, const char *name, const char *snake)
                                    jobq__conf_spell(conf, near, spelled, sizeof(spelled)));
 }
 
-/* A push of many gives the same name for each job, and twice: its kind is asked before it is set. */
+/* A push of many gives the same name for each job, twice: its kind is asked before it is set. */
 static void keep_found(jobq_conf *conf, const jobq__option *o, const char *name)
 {
     const size_t n = strlen(name);
