@@ -70,18 +70,25 @@ static void put_text(jobq__json *j, const char *key, const jobq_info *info,
     jobq__json_text(j, key, p, n);
 }
 
+/* A body as JSON, or null and what is wrong with it. */
+static void put_body(jobq__json *j, const char *key, char *text, size_t n, const char *problem_key,
+                     const char *problem)
+{
+    if (text)
+        jobq__json_raw(j, key, text, n);
+    else
+        jobq__json_null(j, key);
+    jobq__json_string(j, problem_key, problem);
+    jobq_text_free(text);
+}
+
 static void put_payload(jobq__cli *cli, jobq__json *j, const jobq_info *info)
 {
     const char *problem;
     size_t n;
     char *text = jobq__job_payload(cli, info, &n, &problem);
 
-    if (text)
-        jobq__json_raw(j, "payload", text, n);
-    else
-        jobq__json_null(j, "payload");
-    jobq__json_string(j, "payload_error", problem);
-    jobq_text_free(text);
+    put_body(j, "payload", text, n, "payload_error", problem);
 }
 
 void jobq__job_context_json(jobq__json *j, const jobq_info *info)
@@ -178,12 +185,7 @@ static void put_result(jobq__cli *cli, jobq__json *j, const jobq_info *info)
     size_t n;
     char *text = jobq__job_result(cli, info, &n, &problem);
 
-    if (text)
-        jobq__json_raw(j, "result", text, n);
-    else
-        jobq__json_null(j, "result");
-    jobq__json_string(j, "result_error", problem);
-    jobq_text_free(text);
+    put_body(j, "result", text, n, "result_error", problem);
 }
 
 /* What `cancel` has asked of it, NULL: nothing. */

@@ -7,20 +7,20 @@
  */
 final class Against extends Lab
 {
-    /* name => [meaning, unit, whether more is better] */
+    /* name => [meaning, unit] */
     public const ROWS = [
-        'push' => ['push one by one, each confirmed', '/s', true],
-        'push_many' => ['push in bulk', '/s', true],
-        'drain' => ['drain, one child', '/s', true],
-        'store_cost' => ['CPU of the store per 10,000 jobs drained', 's', false],
-        'cost' => ['CPU of the whole worker per 10,000 jobs', 's', false],
+        'push' => ['push one by one, each confirmed', '/s'],
+        'push_many' => ['push in bulk', '/s'],
+        'drain' => ['drain, one child', '/s'],
+        'store_cost' => ['CPU of the store per 10,000 jobs drained', 's'],
+        'cost' => ['CPU of the whole worker per 10,000 jobs', 's'],
     ];
     private const TURNS = 15;
 
     /** @param array<string, string> $builds folders of copies by 'this' and 'other' */
     public function compare(array $builds): array
     {
-        for ($i = 1; $i <= $this->scaled(self::TURNS * 10) / 10; $i++) {
+        for ($i = 1; $i <= ($this->quick ? 2 : self::TURNS); $i++) {
             $this->say("turn $i");
             foreach ($i % 2 ? $builds : array_reverse($builds) as $name => $copies) {
                 $this->useCopies($copies);

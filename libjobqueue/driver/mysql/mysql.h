@@ -308,6 +308,9 @@ int jobq__mysql_know_queue(mysql_store *store, jobq_slice name);
 /* ---- the operations -------------------------------------------------------------------------- */
 
 int jobq__mysql_push(void *handle, jobq_push *items, size_t n);
+/* id, queue, name, version, rank, unique key, header, body */
+enum { MYSQL_ITEM_ARGS = 8 };
+void jobq__mysql_item_args(mysql_arg args[MYSQL_ITEM_ARGS], const jobq_push *item);
 /* An insert that compares the limits failed. They may be others than the connection knows: it
  * learns them, and all is begun anew. What has failed. */
 int64_t jobq__mysql_learn_anew(mysql_store *store, int64_t failed);

@@ -16,7 +16,13 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-enum { COLUMNS = 11, ROWS_MAX = 256, JUDGE_TRIES = 5, ROW_BYTES = 512, CHECK_US = 2000 };
+enum {
+    COLUMNS = MYSQL_ITEM_ARGS + 3,
+    ROWS_MAX = 256,
+    JUDGE_TRIES = 5,
+    ROW_BYTES = 512,
+    CHECK_US = 2000
+};
 #define STATEMENT_BYTES ((int64_t)4 << 20)
 
 /* An assigned column can be used by those behind it. */
@@ -123,23 +129,28 @@ static size_t chunk_of(const mysql_store *store, const pushing *p, const jobq_pu
 
 /* ---- inserting ------------------------------------------------------------------------------- */
 
+void jobq__mysql_item_args(mysql_arg args[MYSQL_ITEM_ARGS], const jobq_push *item)
+{
+    const mysql_arg row[MYSQL_ITEM_ARGS] = {bytes_arg(item->id),
+                                            bytes_arg(item->queue),
+                                            bytes_arg(item->name),
+                                            number_arg(item->version),
+                                            number_arg(JOBQ__TOP_PRIORITY - item->priority),
+                                            bytes_arg(item->unique),
+                                            bytes_arg(item->header),
+                                            bytes_arg(item->body)};
+
+    memcpy(args, row, sizeof(row));
+}
+
 static size_t fill_row(mysql_arg *args, const jobq_push *item, bool timed)
 {
-    const mysql_arg row[COLUMNS] = {bytes_arg(item->id),
-                                    bytes_arg(item->queue),
-                                    bytes_arg(item->name),
-                                    number_arg(item->version),
-                                    number_arg(JOBQ__TOP_PRIORITY - item->priority),
-                                    bytes_arg(item->unique),
-                                    bytes_arg(item->header),
-                                    bytes_arg(item->body),
-                                    number_arg(item->at_ms),
-                                    number_arg(item->at_ms),
-                                    number_arg(item->delay_ms > 0 ? item->delay_ms : 0)};
-    size_t n = timed ? COLUMNS : COLUMNS - 3;
-
-    memcpy(args, row, n * sizeof(*args));
-    return n;
+    jobq__mysql_item_args(args, item);
+    if (!timed)
+        return MYSQL_ITEM_ARGS;
+    args[MYSQL_ITEM_ARGS] = args[MYSQL_ITEM_ARGS + 1] = number_arg(item->at_ms);
+    args[MYSQL_ITEM_ARGS + 2] = number_arg(item->delay_ms > 0 ? item->delay_ms : 0);
+    return COLUMNS;
 }
 
 int64_t jobq__mysql_learn_anew(mysql_store *store, int64_t failed)

@@ -144,20 +144,14 @@ static int id_exists(mysql_store *store, jobq_push *item)
 /* 1 judged, 0 look again. */
 static int add_follower(mysql_store *store, jobq_push *item, const keeper *holder, bool room)
 {
-    const mysql_arg args[] = {bytes_arg(item->id),
-                              bytes_arg(item->queue),
-                              bytes_arg(item->name),
-                              number_arg(item->version),
-                              number_arg(JOBQ__TOP_PRIORITY - item->priority),
-                              bytes_arg(item->unique),
-                              bytes_arg(item->header),
-                              bytes_arg(item->body),
-                              number_arg(item->at_ms),
-                              number_arg(item->delay_ms > 0 ? item->delay_ms : 0),
-                              number_arg(store->limits.generation)};
+    mysql_arg args[MYSQL_ITEM_ARGS + 3];
     const mysql_arg seq = number_arg(holder->seq);
     int64_t rc;
 
+    jobq__mysql_item_args(args, item);
+    args[MYSQL_ITEM_ARGS] = number_arg(item->at_ms);
+    args[MYSQL_ITEM_ARGS + 1] = number_arg(item->delay_ms > 0 ? item->delay_ms : 0);
+    args[MYSQL_ITEM_ARGS + 2] = number_arg(store->limits.generation);
     item->result = JOBQ_EFULL;
     if (!room)
         return 1;

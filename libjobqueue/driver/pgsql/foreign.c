@@ -182,19 +182,24 @@ static bool is_true(const PGresult *res)
 }
 
 /* 1 yes, 0 no. */
-static int id_exists(pgsql_store *store, jobq_slice id)
+static int has_rows(pgsql_store *store, pgsql_statement which, const char *sql, pgsql_params *p)
 {
-    pgsql_params p = {0};
     PGresult *res;
-    int rc;
+    int rc = jobq__pgsql_run(store, which, sql, p, false, &res);
 
-    jobq__pgsql_text(&p, id);
-    rc = jobq__pgsql_run(store, ST_ID_EXISTS, ID_EXISTS, &p, false, &res);
     if (rc < 0)
         return rc;
     rc = PQntuples(res) > 0;
     PQclear(res);
     return rc;
+}
+
+static int id_exists(pgsql_store *store, jobq_slice id)
+{
+    pgsql_params p = {0};
+
+    jobq__pgsql_text(&p, id);
+    return has_rows(store, ST_ID_EXISTS, ID_EXISTS, &p);
 }
 
 /* A known id is a duplicate whatever the guard says. */
@@ -301,18 +306,11 @@ static int read_answer(const PGresult *res, jobq_effect *e)
 static int holds(pgsql_store *store, const jobq_effect *e)
 {
     pgsql_params p = {0};
-    PGresult *res;
-    int rc;
 
     jobq__pgsql_text(&p, e->worker);
     jobq__pgsql_int(&p, (int64_t)e->token.word[0]);
     jobq__pgsql_int(&p, (int64_t)e->token.word[2]);
-    rc = jobq__pgsql_run(store, ST_HOLDS, HOLDS, &p, false, &res);
-    if (rc < 0)
-        return rc;
-    rc = PQntuples(res) > 0;
-    PQclear(res);
-    return rc;
+    return has_rows(store, ST_HOLDS, HOLDS, &p);
 }
 
 static int run_effect(pgsql_store *store, jobq_effect *e)
