@@ -31,6 +31,19 @@ zend_result php_jobq_result_set(jobq_job *job, zval *result)
     return encoded;
 }
 
+/* "payload.x: …" is the words of a push; here it is the result that has the path. */
+static zend_string *word_refusal(zval *message)
+{
+    static const char payload[] = "payload";
+    const size_t n = sizeof(payload) - 1;
+    if (Z_TYPE_P(message) != IS_STRING) {
+        return ZSTR_EMPTY_ALLOC();
+    }
+    return strncmp(Z_STRVAL_P(message), payload, n) == 0
+               ? strpprintf(0, "result%s", Z_STRVAL_P(message) + n)
+               : zend_string_copy(Z_STR_P(message));
+}
+
 /* The work is done whatever becomes of its result: whoever asks for that is told why there is
  * none. */
 void php_jobq_result_keep(jobq_job *job, zval *result)
@@ -41,8 +54,7 @@ void php_jobq_result_keep(jobq_job *job, zval *result)
     }
     zval *message = zend_read_property_ex(zend_get_exception_base(EG(exception)), EG(exception),
                                           ZSTR_KNOWN(ZEND_STR_MESSAGE), true, &rv);
-    zend_string *text =
-        Z_TYPE_P(message) == IS_STRING ? zend_string_copy(Z_STR_P(message)) : ZSTR_EMPTY_ALLOC();
+    zend_string *text = word_refusal(message);
     zend_clear_exception();
     jobq_job_refuse_result(job, ZSTR_VAL(text), ZSTR_LEN(text));
     php_jobq_report("jobqueue: the result of job %s cannot be kept: %s", jobq_job_id(job),

@@ -245,5 +245,5 @@ int jobq__completion_print(jobq__cli *cli, const char *shell)
             shells[i].print(cli);
             return JOBQ__EXIT_OK;
         }
-    return jobq__cli_usage(cli, "option --completion: \"%s\" is neither bash nor zsh", shell);
+    return jobq__cli_usage(cli, "option \"--completion\" must be bash or zsh, got \"%s\"", shell);
 }

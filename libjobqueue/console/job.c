@@ -265,11 +265,11 @@ static void print_state(jobq__cli *cli, const jobq_info *info)
 
 static void print_counters(const jobq_info *info)
 {
-    int64_t state = jobq_info_number(info, JOBQ_INFO_STATE);
-    bool over = state == JOBQ_DONE || state == JOBQ_DEAD; /* there is no next one */
+    const int64_t state = jobq_info_number(info, JOBQ_INFO_STATE);
+    const bool dead = state == JOBQ_DEAD; /* there is no next one; that of a done job ended well */
 
-    printf("%-10s %lld", over ? "attempts" : "attempt",
-           (long long)jobq_info_number(info, JOBQ_INFO_ATTEMPT) - over);
+    printf("%-10s %lld", dead || state == JOBQ_DONE ? "attempts" : "attempt",
+           (long long)jobq_info_number(info, JOBQ_INFO_ATTEMPT) - dead);
     for (size_t i = 0; i < COUNTERS; i++) {
         const long long n = jobq_info_number(info, counters[i].field);
 

@@ -48,7 +48,8 @@ static int set_limit(jobq__cli *cli, const struct jobq__cli_option *row, const c
     int64_t n;
 
     if (!jobq__str_int(value, strlen(value), &n) || n < 1 || n > 1000)
-        return jobq__cli_usage(cli, "option --%s: \"%s\" is not a whole number from 1 to 1000",
+        return jobq__cli_usage(cli,
+                               "option \"--%s\" must be a whole number from 1 to 1000, got \"%s\"",
                                row->name, value);
     *(int64_t *)field(cli, row) = n;
     return 0;
@@ -63,8 +64,9 @@ static int set_time(jobq__cli *cli, const struct jobq__cli_option *row, const ch
     int64_t ms;
 
     if (!jobq__str_double(value, strlen(value), &n) || n < 0 || n * unit_ms > ten_years_ms)
-        return jobq__cli_usage(cli, "option --%s: \"%s\" is not a number of %s from 0 to ten years",
-                               row->name, value, unit);
+        return jobq__cli_usage(
+            cli, "option \"--%s\" must be a number of %s from 0 to ten years, got \"%s\"",
+            row->name, unit, value);
     ms = (int64_t)(n * unit_ms + 0.5);
     *(int64_t *)field(cli, row) = ms == 0 && n > 0 ? 1 : ms;
     return 0;
@@ -87,9 +89,9 @@ static int set_watch(jobq__cli *cli, const struct jobq__cli_option *row, const c
 
     if (value &&
         (!jobq__str_double(value, strlen(value), &seconds) || seconds < 0.1 || seconds > 86400))
-        return jobq__cli_usage(cli,
-                               "option --%s: \"%s\" is not a number of seconds from 0.1 to 86400",
-                               row->name, value);
+        return jobq__cli_usage(
+            cli, "option \"--%s\" must be a number of seconds from 0.1 to 86400, got \"%s\"",
+            row->name, value);
     *(int64_t *)field(cli, row) = (int64_t)(seconds * 1000 + 0.5);
     return 0;
 }
@@ -99,7 +101,8 @@ static int set_minutes(jobq__cli *cli, const struct jobq__cli_option *row, const
     int64_t n;
 
     if (!jobq__str_int(value, strlen(value), &n) || n < 1 || n > 1440)
-        return jobq__cli_usage(cli, "option --%s: \"%s\" is not a whole number from 1 to 1440",
+        return jobq__cli_usage(cli,
+                               "option \"--%s\" must be a whole number from 1 to 1440, got \"%s\"",
                                row->name, value);
     *(int64_t *)field(cli, row) = n;
     return 0;
@@ -140,8 +143,8 @@ static int add_pair(jobq__cli *cli, const struct jobq__cli_option *row, const ch
     const char *sign = strchr(value, '=');
 
     if (!sign || sign == value)
-        return jobq__cli_usage(cli, "option --%s: \"%s\" is not of the form KEY=VALUE", row->name,
-                               value);
+        return jobq__cli_usage(cli, "option \"--%s\" must be of the form KEY=VALUE, got \"%s\"",
+                               row->name, value);
     return add_word(cli, row, value);
 }
 

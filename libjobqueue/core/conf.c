@@ -150,7 +150,24 @@ static int refuse_strange(jobq_conf *conf, const char *name)
                                          name);
 }
 
-/* In the name's own letters as well: BUSY_TIMEOUT is made of words, not of capitals. */
+/* What the extensions of PHP and Python take beside the table. */
+static const struct {
+    int scope;
+    const char *name;
+} theirs[] = {
+    {JOBQ_SCOPE_HANDLER, "failed"}, {JOBQ_SCOPE_PUSH, "context"}, {JOBQ_SCOPE_PUSH, "guard"}};
+
+static const char *next_theirs(void *payload, size_t i)
+{
+    const jobq_conf *conf = payload;
+
+    for (size_t k = 0; k < sizeof(theirs) / sizeof(theirs[0]); k++)
+        if (conf->scope == theirs[k].scope && i-- == 0)
+            return theirs[k].name;
+    return NULL;
+}
+
+/* In the name's own letters as well: READ_TIMOUT is made of words, not of capitals. */
 static int refuse_unknown(jobq_conf *conf, const char *name, const char *snake)
 {
     char spelled[NAME_SIZE];
@@ -161,6 +178,8 @@ static int refuse_unknown(jobq_conf *conf, const char *name, const char *snake)
         near = jobq__str_nearest(name, jobq__conf_next_name, conf);
     if (!near && elsewhere)
         return refuse_scope(conf, elsewhere);
+    if (!near)
+        near = jobq__str_nearest(name, next_theirs, conf);
     if (!near)
         return refuse_strange(conf, name);
     return jobq__error_set_subject(JOBQ_ECONF, name, strlen(name),
@@ -241,10 +260,17 @@ static int refuse_value(const jobq_conf *conf, const jobq__option *o, const char
                                    o->range, shown, cut ? "..." : "");
 }
 
+static void note_given(jobq_conf *conf, const jobq__option *o)
+{
+    if (!conf->given[o->offset])
+        conf->given_rows[conf->given_count++] = (uint8_t)(o - jobq__options);
+    conf->given[o->offset] = 1;
+}
+
 static int conclude(jobq_conf *conf, const jobq__option *o, int rc, const char *p, size_t n)
 {
     if (rc == 0)
-        conf->given[o->offset] = 1;
+        note_given(conf, o);
     else if (rc == JOBQ_EINVAL)
         refuse_value(conf, o, p, n);
     return rc;
@@ -414,6 +440,7 @@ void jobq_conf_reset(jobq_conf *conf)
         return;
     conf->words = conf->style;
     memset(conf->given, 0, sizeof(conf->given));
+    conf->given_count = 0;
     jobq__arena_reset(&conf->texts);
     jobq__settings_default(&conf->s);
 }
@@ -426,14 +453,12 @@ int jobq_conf_merge(jobq_conf *conf, const jobq_conf *over)
                                "options of %s can only go over others of the same kind",
                                over ? scope_word(over->scope) : "nothing");
     conf->words = over->words;
-    for (size_t i = 0; i < jobq__option_count; i++) {
-        const jobq__option *o = &jobq__options[i];
+    for (size_t i = 0; i < over->given_count; i++) {
+        const jobq__option *o = &jobq__options[over->given_rows[i]];
 
-        if (!over->given[o->offset])
-            continue;
         if (jobq__option_copy(o, &conf->s, &conf->texts, &over->s) < 0)
             return jobq__error_nomem();
-        conf->given[o->offset] = 1;
+        note_given(conf, o);
     }
     return 0;
 }

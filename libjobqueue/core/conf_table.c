@@ -121,9 +121,13 @@ const jobq__option jobq__options[] = {
     {"recycle_time", JOBQ__TYPE_SECONDS, W, AT(recycle_time_ms), RANGE_0(0, 315619200, "never"),
      "0", NULL, NULL, "replace a child after so long"},
     {"stop_when_empty", JOBQ__TYPE_BOOL, W, AT(stop_when_empty), FORM("true or false"), "false",
-     NULL, NULL, "stop when nothing is ready and nothing runs here"},
+     NULL, NULL,
+     "stop when nothing is ready and nothing runs here; delayed jobs, and retries that wait for "
+     "their backoff, are left to later runs"},
     {"stop_when_empty_for", JOBQ__TYPE_SECONDS, W, AT(stop_when_empty_for_ms),
-     RANGE_0(0, 315619200, "off"), "0", NULL, NULL, "stop when it has been empty for so long"},
+     RANGE_0(0, 315619200, "off"), "0", NULL, NULL,
+     "stop when it has been empty for so long; with more than the longest backoff retries are run, "
+     "too"},
     {"once", JOBQ__TYPE_BOOL, W, AT(once), FORM("true or false"), "false", NULL, NULL,
      "run at most one job and wait for none"},
     {"drain", JOBQ__TYPE_SECONDS, W, AT(drain_ms), RANGE_0(0, 315619200, "no limit"), "0", NULL,
@@ -187,6 +191,8 @@ const jobq__option jobq__options[] = {
      NULL, "what becomes of an expired job"},
 };
 const size_t jobq__option_count = sizeof(jobq__options) / sizeof(jobq__options[0]);
+_Static_assert(sizeof(jobq__options) / sizeof(jobq__options[0]) <= JOBQ__OPTIONS_MAX,
+               "a set of options notes which of them were given");
 
 const char *jobq__type_word(jobq__type type)
 {

@@ -67,11 +67,15 @@ typedef struct {
     bool idempotent, track;
 } jobq__settings;
 
+enum { JOBQ__OPTIONS_MAX = 192 };
+
 /* given[offset of a field] = 1: that option was given. Texts and names lie in the arena. */
 struct jobq_conf {
     int scope, style;
     int words; /* the style of who gave the options: that of the set merged into this one last */
     uint8_t given[sizeof(jobq__settings)];
+    uint8_t given_rows[JOBQ__OPTIONS_MAX]; /* their places in the table, in no order */
+    size_t given_count;
     const struct jobq__option
         *found; /* the option asked for last, by the name below; NULL = none */
     char found_name[32];

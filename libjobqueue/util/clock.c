@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 static int64_t shift_wall_ms, shift_mono_ms;
+static struct timespec held_at[CLOCK_BOOTTIME + 1];
+static bool is_held;
 
 static int64_t read_us(clockid_t which)
 {
-    struct timespec ts;
+    struct timespec ts = held_at[which];
 
-    clock_gettime(which, &ts);
+    if (!is_held)
+        clock_gettime(which, &ts);
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
@@ -55,4 +58,13 @@ void jobq__clock_shift(int64_t wall_ms, int64_t mono_ms)
 {
     shift_wall_ms += wall_ms;
     shift_mono_ms += mono_ms;
+}
+
+void jobq__clock_hold(bool hold)
+{
+    static const clockid_t all[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME};
+
+    for (size_t i = 0; hold && i < sizeof(all) / sizeof(all[0]); i++)
+        clock_gettime(all[i], &held_at[all[i]]);
+    is_held = hold;
 }

@@ -5,6 +5,7 @@
 #ifndef JOBQ_UTIL_CLOCK_H
 #define JOBQ_UTIL_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 int64_t jobq__clock_wall_ms(void); /* since 1970 */
@@ -16,5 +17,7 @@ void jobq__clock_boot_id(char out[37]);
 
 /* Tests: added to what the clocks say from now on, in this process and those it forks. */
 void jobq__clock_shift(int64_t wall_ms, int64_t mono_ms);
+/* Tests: from now on they move by shifts only, until false is said. */
+void jobq__clock_hold(bool hold);
 
 #endif

@@ -228,7 +228,8 @@ static bool same_letter(char a, char b)
     return strncasecmp(&a, &b, 1) == 0;
 }
 
-/* Letters to change, add, drop or swap with their neighbour; their case says nothing. */
+/* Letters to change, add, drop or swap with their neighbour; their case says nothing. People rarely
+ * mistype the first letter ("stop" is no "top"), so it counts twice, unless it was swapped. */
 static size_t distance(const char *a, const char *b)
 {
     enum { MAX = 40 };
@@ -237,13 +238,13 @@ static size_t distance(const char *a, const char *b)
     if (na > MAX || nb > MAX)
         return MAX;
     for (size_t j = 0; j <= nb; j++)
-        rows[0][j] = j;
+        rows[0][j] = j + (j > 0);
     for (size_t i = 1; i <= na; i++) {
         size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
 
-        row[0] = i;
+        row[0] = i + 1;
         for (size_t j = 1; j <= nb; j++) {
-            size_t best = above[j - 1] + !same_letter(a[i - 1], b[j - 1]);
+            size_t best = above[j - 1] + !same_letter(a[i - 1], b[j - 1]) * (i + j == 2 ? 2 : 1);
 
             best = above[j] + 1 < best ? above[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
@@ -256,11 +257,24 @@ static size_t distance(const char *a, const char *b)
     return rows[na % 3][nb];
 }
 
+/* "vers" for "version", and "timeoutSeconds" for "timeout": one begins with the other, the longer
+ * candidate at any letter, the longer word where a part of it ends. */
+static bool begins_alike(const char *word, const char *candidate)
+{
+    const size_t n = strlen(word), m = strlen(candidate);
+
+    if (n <= m)
+        return n >= 3 && strncasecmp(word, candidate, n) == 0;
+    return m >= 4 && strncasecmp(word, candidate, m) == 0 &&
+           (strchr("_-.:", word[m]) || (word[m] >= 'A' && word[m] <= 'Z'));
+}
+
 const char *jobq__str_nearest(const char *word, const char *(*next)(void *payload, size_t i),
                               void *payload)
 {
-    const char *best = NULL, *candidate;
-    size_t n = strlen(word), best_distance = n < 4 ? 2 : n / 3 + 2; /* "run" is no "prune" */
+    const char *best = NULL, *alike = NULL, *candidate;
+    const size_t n = strlen(word);
+    size_t best_distance = (n < 3 ? 3 : n) / 3 + 1, likes = 0; /* a third of the letters at most */
 
     for (size_t i = 0; (candidate = next(payload, i)) != NULL; i++) {
         size_t d = distance(word, candidate);
@@ -269,8 +283,12 @@ const char *jobq__str_nearest(const char *word, const char *(*next)(void *payloa
             best_distance = d;
             best = candidate;
         }
+        if (begins_alike(word, candidate)) {
+            alike = candidate;
+            likes++;
+        }
     }
-    return best;
+    return likes == 1 ? alike : best; /* "max" is the beginning of many */
 }
 
 void jobq__str_list(char *out, size_t size, const char *(*next)(void *payload, size_t i),

@@ -38,8 +38,9 @@ int jobq__vformat(char *out, size_t size, const char *fmt, va_list args) JOBQ_PR
 /* The end of a counted noun: "" behind 1, else "s". */
 const char *jobq__plural(int64_t n);
 
-/* The candidate nearest to `word`, whatever the case of its letters; NULL when none is near. `next`
- * gives the i-th candidate, NULL past the end. */
+/* The candidate nearest to `word`, whatever the case of its letters: the only one that it begins,
+ * else one that differs in a third of its letters at most; NULL when none is near. `next` gives
+ * the i-th candidate, NULL past the end. */
 const char *jobq__str_nearest(const char *word, const char *(*next)(void *payload, size_t i),
                               void *payload);
 /* All of them, "a, b, c"; what does not fit is left out. */

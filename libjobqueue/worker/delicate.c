@@ -51,6 +51,15 @@ static bool is_suspect(const jobq__seat *seat)
     return found;
 }
 
+/* What is announced and then does not go out is blamed though it never began: so nothing is that
+ * has no room in the child's ring and area. */
+static bool has_room(const jobq__desk *desk, const jobq__seat *seat, const jobq__ticket *ticket)
+{
+    uint64_t head = seat->planned_head;
+
+    return jobq__message_fits(desk, seat, ticket, &head);
+}
+
 /* A child in which that one begins at once, or behind a few short ones; beside those that are
  * planned already. */
 static bool may_go(const jobq__desk *desk, const jobq__seat *seat, const jobq__ticket *ticket,
@@ -59,7 +68,7 @@ static bool may_go(const jobq__desk *desk, const jobq__seat *seat, const jobq__t
     const size_t seats = ticket->handout->seats, taken = seat->out.count + seat->planned;
     const size_t width = seat->out.count > 0 ? jobq__room_width(seat) : seat->planned_width;
 
-    if (seat->full || !jobq__room_may_take(desk, seat))
+    if (!jobq__room_may_take(desk, seat) || !has_room(desk, seat, ticket))
         return false;
     if (taken == 0 || (width > 1 && taken < width && taken < seats))
         return true;
@@ -91,8 +100,21 @@ static bool is_in_turn(const jobq__ticket *ticket, bool *ahead)
     return delicate && ticket->record && (delicate & JOBQ__DELICATE_BLAME || !*ahead);
 }
 
-static void plan(jobq__seat *seat, const jobq__ticket *ticket)
+static void plan_none(jobq__desk *desk)
 {
+    for (size_t i = 0; i < desk->seat_count; i++) {
+        jobq__seat *seat = &desk->seats[i];
+
+        seat->planned = 0;
+        seat->planned_alone = seat->planned_big = false;
+        seat->planned_head = jobq__ring_head(&seat->slot->jobs);
+    }
+}
+
+static void plan(const jobq__desk *desk, jobq__seat *seat, const jobq__ticket *ticket)
+{
+    jobq__message_fits(desk, seat, ticket, &seat->planned_head);
+    seat->planned_big |= jobq__message_is_big(ticket);
     seat->planned_width = ticket->handout->seats;
     seat->planned_alone = ticket->handout->delicate & JOBQ__DELICATE_ALONE;
     seat->planned++;
@@ -104,10 +126,7 @@ static size_t plan_all(jobq__desk *desk, jobq__ticket **soon, jobq__seat **place
     bool plain = false;
     size_t n = 0;
 
-    for (size_t i = 0; i < desk->seat_count; i++) {
-        desk->seats[i].planned = 0;
-        desk->seats[i].planned_alone = false;
-    }
+    plan_none(desk);
     for (jobq__ticket *ticket = desk->held.first; ticket && n < most; ticket = ticket->next) {
         if (!is_in_turn(ticket, &plain))
             continue;
@@ -116,7 +135,7 @@ static size_t plan_all(jobq__desk *desk, jobq__ticket **soon, jobq__seat **place
             break;
         if (!places[n])
             continue;
-        plan(places[n], ticket);
+        plan(desk, places[n], ticket);
         soon[n++] = ticket;
     }
     return n;
@@ -193,6 +212,7 @@ void jobq__delicate_give(jobq__desk *desk)
     for (size_t i = 0; i < n; i++) {
         if (places[i]->full || !jobq__give_one(desk, places[i], soon[i])) {
             places[i]->full = true;
+            desk->acquit |= is_to_blame(soon[i]);
             continue;
         }
         places[i]->clearing = false;
@@ -326,16 +346,19 @@ void jobq__delicate_arrived(jobq__desk *desk, size_t delicate, size_t all)
         d->part = part;
     else if (all > 0)
         d->part += (part - d->part) / 4;
+    d->known |= all > 0;
 }
 
 /* Which of the jobs in the store are such nobody knows before they are here: as many as ever, if
- * they are as those before. */
+ * they are as those before. The first ones may all be. */
 int64_t jobq__delicate_room(const jobq__desk *desk, int64_t room)
 {
     const jobq__delicate *d = &desk->delicate;
     size_t most = ROUNDS * (size_t)desk->settings->processes * (1 + ahead_of(desk)), held = 0;
     double more;
 
+    if (!d->known)
+        return (int64_t)most < room ? (int64_t)most : room;
     if (d->part * 100 < RARE_PERCENT)
         return room;
     for (const jobq__ticket *ticket = desk->held.first; ticket; ticket = ticket->next)

@@ -100,6 +100,8 @@ typedef struct {
     bool clear_for_plain; /* ... or one that runs alone */
     size_t planned, planned_width; /* delicate ones that go to it now; so many may run in it */
     bool planned_alone;            /* ... and one of them is to have nothing announced behind it */
+    uint64_t planned_head;         /* ... and so far they will fill its ring ... */
+    bool planned_big;              /* ... and one of them its area */
     bool full;                     /* its ring or area had no room this round */
     bool news;                     /* something was put into its ring this round */
 } jobq__seat;
@@ -108,6 +110,7 @@ typedef struct {
  * and what that is measured with. */
 typedef struct {
     double part;
+    bool known; /* some came: part means something */
     size_t pace, given;
     int64_t since_ms, given_ms; /* given_ms: the last one */
 } jobq__delicate;
@@ -363,6 +366,9 @@ void jobq__message_fill(jobq__job_message *message, const jobq__ticket *ticket);
 char *jobq__message_put_texts(char *p, const jobq__job_message *message,
                               const jobq__ticket *ticket);
 bool jobq__message_is_big(const jobq__ticket *ticket); /* its body goes by the big area */
+/* Has the child's ring, its area room for it behind those that are planned? *head moves then. */
+bool jobq__message_fits(const jobq__desk *desk, const jobq__seat *seat, const jobq__ticket *ticket,
+                        uint64_t *head);
 /* false: no room now */
 bool jobq__message_write(jobq__desk *desk, jobq__seat *seat, const jobq__ticket *ticket);
 

@@ -69,13 +69,29 @@ static void put_in_area(jobq__desk *desk, jobq__seat *seat, const jobq_slice *bo
     atomic_store(&seat->slot->area_used, (int64_t)body->n);
 }
 
-/* Writes the job into the child's ring; false: no room there now. */
+static size_t size_of(const jobq__ticket *ticket)
+{
+    const jobq__handout *handout = ticket->handout;
+    const jobq_record *record = ticket->record;
+
+    return sizeof(jobq__job_message) + strlen(handout->id) + handout->queue_n + handout->name_n +
+           record->header.n + (jobq__message_is_big(ticket) ? 0 : record->body.n);
+}
+
+bool jobq__message_fits(const jobq__desk *desk, const jobq__seat *seat, const jobq__ticket *ticket,
+                        uint64_t *head)
+{
+    if (jobq__message_is_big(ticket) && (seat->planned_big || !area_is_free(seat) ||
+                                         ticket->record->body.n > desk->worker->shared.area_size))
+        return false;
+    return jobq__ring_fits(&seat->slot->jobs, head, size_of(ticket));
+}
+
 bool jobq__message_write(jobq__desk *desk, jobq__seat *seat, const jobq__ticket *ticket)
 {
     const jobq_record *record = ticket->record;
     bool big = jobq__message_is_big(ticket);
-    size_t n = sizeof(jobq__job_message) + strlen(ticket->handout->id) + ticket->handout->queue_n +
-               ticket->handout->name_n + record->header.n + (big ? 0 : record->body.n);
+    const size_t n = size_of(ticket);
     jobq__job_message *message;
     char *p;
 

@@ -27,16 +27,31 @@ static uint64_t skip_for(const jobq__ring *ring, uint64_t head, uint64_t need)
     return rest < need ? rest : 0;
 }
 
-void *jobq__ring_reserve(jobq__ring *ring, char *base, size_t n)
+uint64_t jobq__ring_head(const jobq__ring *ring)
 {
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-    uint64_t need = padded(n), skip;
+    return atomic_load_explicit(&ring->head, memory_order_relaxed);
+}
+
+bool jobq__ring_fits(const jobq__ring *ring, uint64_t *head, size_t n)
+{
+    const uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    uint64_t need = padded(n);
 
     if (n > ring->size)
-        return NULL;
-    skip = skip_for(ring, head, need);
-    if (ring->size - (head - tail) < skip + need)
+        return false;
+    need += skip_for(ring, *head, need);
+    if (ring->size - (*head - tail) < need)
+        return false;
+    *head += need;
+    return true;
+}
+
+void *jobq__ring_reserve(jobq__ring *ring, char *base, size_t n)
+{
+    const uint64_t head = jobq__ring_head(ring), skip = skip_for(ring, head, padded(n));
+    uint64_t end = head;
+
+    if (!jobq__ring_fits(ring, &end, n))
         return NULL;
     if (skip)
         *(uint32_t *)(void *)data_at(ring, base, head) = WRAP;

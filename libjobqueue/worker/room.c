@@ -100,7 +100,6 @@ static void look_at_running(jobq__desk *desk, jobq__seat *seat)
     const uint32_t used = atomic_load_explicit(&seat->slot->used, memory_order_acquire);
     size_t running = 0;
 
-    seat->running_ms = 0;
     for (uint32_t i = 0; i < used && i < desk->worker->shared.seats; i++) {
         const jobq__run *run = jobq__slot_run(seat->slot, i);
         const uint64_t number = atomic_load_explicit(&run->number, memory_order_acquire);
@@ -144,6 +143,7 @@ static void look_at_seat(jobq__desk *desk, jobq__seat *seat)
     const bool open = jobq__seat_is_open(seat);
 
     seat->full = seat->news = false;
+    seat->running_ms = 0;
     seat->stuck = open && is_stuck(desk, seat);
     seat->vetoed = open && atomic_load(&seat->slot->vetoed);
     seat->open = open && !seat->stuck && !seat->vetoed;

@@ -43,6 +43,11 @@ typedef struct {
 /* Room for n bytes in one piece, NULL when there is none now; then publish exactly that many. */
 void *jobq__ring_reserve(jobq__ring *ring, char *base, size_t n);
 void jobq__ring_publish(jobq__ring *ring, size_t n);
+/* Producer: would n bytes more have room behind what is planned? *head starts as jobq__ring_head
+ * and moves behind them. What fitted fits later, too, and when some of those before it are left
+ * out. */
+bool jobq__ring_fits(const jobq__ring *ring, uint64_t *head, size_t n);
+uint64_t jobq__ring_head(const jobq__ring *ring);
 /* The message at *cursor (start: tail), NULL at the end; moves the cursor behind it. */
 const void *jobq__ring_look(const jobq__ring *ring, const char *base, uint64_t *cursor,
                             size_t *n_out);

@@ -41,6 +41,9 @@ static struct {
     sigset_t old_mask;
 } installed = {.pipe = {-1, -1}};
 
+/* A byte of a wake lies in the pipe: a second one would only take room from a signal's. */
+static atomic_bool woken;
+
 static void (*interrupt_hook)(void *payload);
 static void *interrupt_payload;
 
@@ -116,6 +119,7 @@ int jobq__signals_install(bool pool)
         return jobq__error_set(JOBQ_EIO, "a pipe for signals could not be made: %s",
                                strerror(errno));
     installed.mode = pool ? POOL : INLINE;
+    atomic_store(&woken, false);
     installed.owner = getpid();
     sigemptyset(&unblock);
     for (size_t i = 0; i < WATCHED; i++) {
@@ -238,11 +242,12 @@ int jobq__signals_next(void)
     while (installed.pipe[0] >= 0 && read(installed.pipe[0], &byte, 1) == 1)
         if (byte)
             return byte;
+    atomic_store(&woken, false); /* who asked until now is served by the look that follows */
     return 0;
 }
 
 void jobq__signals_wake(void)
 {
-    if (installed.mode == INLINE && installed.owner == getpid())
+    if (installed.mode == INLINE && installed.owner == getpid() && !atomic_exchange(&woken, true))
         jobq__fd_ring(installed.pipe[1]);
 }

@@ -123,11 +123,12 @@ static int check_handler(const jobq_worker *worker, const char *name, size_t n, 
         (rc = check_scope(conf, JOBQ_SCOPE_HANDLER, "handler")) < 0)
         return rc;
     if (version < 1)
-        return jobq__error_set(JOBQ_EINVAL, "version %d of handler %.*s: 1 or more", version,
+        return jobq__error_set(JOBQ_EINVAL, "version %d of handler \"%.*s\": 1 or more", version,
                                (int)n, name);
     if (jobq__worker_find_handler(worker, jobq__slice(name, n), version) >= 0)
-        return jobq__error_set(JOBQ_EINVAL, "a handler for %.*s version %d is announced already",
-                               (int)n, name, version);
+        return jobq__error_set(JOBQ_EINVAL,
+                               "a handler for \"%.*s\" version %d is registered already", (int)n,
+                               name, version);
     return 0;
 }
 

@@ -64,6 +64,9 @@ final class Worker
     /**
      * Works until a limit, a signal or an empty queue ends it; the exit code.
      *
+     * With stopWhenEmpty delayed jobs, and retries that wait for their backoff, are left to later runs;
+     * stopWhenEmptyFor, with more than the longest backoff, runs those retries, too.
+     *
      * @param array|string $queues in the order to serve; none: the connection's
      * @phpstan-param list<string>|string $queues
      * @param mixed $options worker options that win over the constructor's

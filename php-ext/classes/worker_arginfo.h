@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: bbe3e6ce3bfb0ee988465e8104f999933d87a266 */
+ * Stub hash: 9fce2e4734bfab30780d226625c879b4da941ca0 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Worker___construct, 0, 0, 1)
 	ZEND_ARG_OBJ_INFO(0, queue, JobQueue\\Queue, 0)

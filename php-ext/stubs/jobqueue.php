@@ -706,8 +706,8 @@ final class Worker
      * @param ?int $memory private memory of a child above which it is replaced after its job (default 128)
      * @param ?int $recycleJobs replace a child after so many jobs (default 0)
      * @param int|float|null $recycleTime replace a child after so long (default 0)
-     * @param ?bool $stopWhenEmpty stop when nothing is ready and nothing runs here (default false)
-     * @param int|float|null $stopWhenEmptyFor stop when it has been empty for so long (default 0)
+     * @param ?bool $stopWhenEmpty stop when nothing is ready and nothing runs here; delayed jobs, and retries that wait for their backoff, are left to later runs (default false)
+     * @param int|float|null $stopWhenEmptyFor stop when it has been empty for so long; with more than the longest backoff retries are run, too (default 0)
      * @param ?bool $once run at most one job and wait for none (default false)
      * @param int|float|null $drain how long running jobs may go on after a stop request (default 0)
      * @param ?int $maxReserveFailures failed looks at the store in a row after which the worker stops (default 5)
@@ -787,6 +787,9 @@ final class Worker
     /**
      * Works until a limit, a signal or an empty queue ends it; the exit code.
      *
+     * With stopWhenEmpty delayed jobs, and retries that wait for their backoff, are left to later runs;
+     * stopWhenEmptyFor, with more than the longest backoff, runs those retries, too.
+     *
      * @param array|string $queues in the order to serve; none: the connection's
      * @phpstan-param list<string>|string $queues
      * @param ?int $tries failures and crashes after which the job is dead (default 3)
@@ -812,8 +815,8 @@ final class Worker
      * @param ?int $memory private memory of a child above which it is replaced after its job (default 128)
      * @param ?int $recycleJobs replace a child after so many jobs (default 0)
      * @param int|float|null $recycleTime replace a child after so long (default 0)
-     * @param ?bool $stopWhenEmpty stop when nothing is ready and nothing runs here (default false)
-     * @param int|float|null $stopWhenEmptyFor stop when it has been empty for so long (default 0)
+     * @param ?bool $stopWhenEmpty stop when nothing is ready and nothing runs here; delayed jobs, and retries that wait for their backoff, are left to later runs (default false)
+     * @param int|float|null $stopWhenEmptyFor stop when it has been empty for so long; with more than the longest backoff retries are run, too (default 0)
      * @param ?bool $once run at most one job and wait for none (default false)
      * @param int|float|null $drain how long running jobs may go on after a stop request (default 0)
      * @param ?int $maxReserveFailures failed looks at the store in a row after which the worker stops (default 5)

@@ -16,7 +16,7 @@ foreach ($malformed as $dsn) {
 refused(fn () => new Queue('memory:?nope=1'));
 refused(fn () => new Queue('memory:', ['nope' => 1]));
 refused(fn () => new Queue('memory:?Track=1'));
-refused(fn () => new Queue('memory:?BUSY_TIMEOUT=-1'));
+refused(fn () => new Queue('memory:?READ_TIMOUT=-1'));
 refused(fn () => (new Queue('memory:'))->pause(','));
 ?>
 --EXPECTF--
@@ -39,5 +39,5 @@ postgresql:x        ValueError
 ValueError: unknown option "nope" (allowed: queue, max_payload, capacity, migrate, read_timeout, dead_retention)
 ValueError: unknown option "nope" (allowed: queue, %s)
 ValueError: option "track" belongs to push, not to the connection
-ValueError: unknown option "BUSY_TIMEOUT", did you mean "read_timeout"?
+ValueError: unknown option "READ_TIMOUT", did you mean "read_timeout"?
 ValueError: queue must be %s, got 1 byte ","

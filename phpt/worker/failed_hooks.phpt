@@ -128,7 +128,7 @@ array(1) {
   string(7) "default"
 }
 TypeError: failed must be of type ?callable, string given
-ValueError: unknown option "faild"
+ValueError: unknown option "faild", did you mean "failed"?
 ValueError: unknown event "job.faild", did you mean "job.failed"?
 ValueError: "job.pushed" is an event of a Queue, not of a Worker
 ValueError: "job.failed" is an event of a Worker, not of a Queue

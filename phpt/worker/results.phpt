@@ -77,12 +77,12 @@ bool(true)
 int(0)
 40 half of it
 7 00ff 500000 null
-JobQueue\PayloadException: %AClosure%A
+JobQueue\PayloadException: the result could not be kept: result: a Closure cannot be queued
 its id attempts_exhausted no
 bool(true)
 bool(true)
 done 40 7 an hour
-%AClosure%A
+result: a Closure cannot be queued
 1
 JobQueue\PayloadException: payload: a resource cannot be queued
 {"sum":12.5} 99.5

@@ -407,6 +407,9 @@ async def test_await(queue: Queue) -> None:
         await gone
     with pytest.raises(NotFound):
         await queue.await_("nobody", 1)
+    waiting = await queue.apush("b", track=True)
+    with pytest.raises(WaitTimeout, match="had not ended after 0.1 s"):  # as asked
+        await queue.await_(waiting, 0.1)
 
 
 def test_results_of_jobs_that_are_kept_by_the_worker(queue: Queue) -> None:

@@ -145,7 +145,9 @@ def test_system_exit_inline(queue: Queue, code: Any, status: int) -> None:
         worker.run_next()
     assert caught.value.code == status
     info = queue.find(id)
-    assert outcome(info) == "exited" and info is not None and f"({status})" in str(info.last_error)
+    said = f"the handler called sys.exit({status})" + (f": {code}" if code == "bye" else "")
+    assert outcome(info) == "exited" and info is not None and info.last_error
+    assert info.last_error["message"] == said
 
 
 def test_retry_after(queue: Queue) -> None:
@@ -283,6 +285,38 @@ def test_a_task_without_its_name_is_refused() -> None:
 def test_a_misspelled_event_is_named(queue: Queue) -> None:
     with pytest.raises(ValueError, match='did you mean "job.processed"'):
         Worker(queue, processes=0).on("job.proccessed", never)
+    with pytest.raises(ValueError, match='did you mean "job.pushed"'):
+        queue.on("job.push", never)
+
+
+def test_an_event_in_the_wrong_place_says_whose_it_is(queue: Queue) -> None:
+    """Rule M1; the words are PHP's."""
+    with pytest.raises(ValueError, match='^"job.pushed" is an event of a Queue, not of a Worker$'):
+        Worker(queue, processes=0).on("job.pushed", never)
+    with pytest.raises(ValueError, match='^"job.failed" is an event of a Worker, not of a Queue$'):
+        queue.on("job.failed", never)
+    with pytest.raises(ValueError, match='^unknown event "nope"; a Worker has worker.starting, '):
+        Worker(queue, processes=0).on("nope", never)
+    with pytest.raises(ValueError, match='^unknown event "nope"; a Queue has job.pushed$'):
+        queue.on("nope", never)
+
+
+def test_arguments_that_fit_no_call_name_the_task(queue: Queue) -> None:
+    @task("y")
+    def y(job: Job, a: int) -> None:
+        ...
+
+    with pytest.raises(TypeError, match="^task \"y\": missing a required argument: 'a'$"):
+        y.push(queue)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="^task \"y\": got an unexpected keyword argument 'c'$"):
+        y.push(queue, a=1, c=2)  # type: ignore[call-arg]
+
+
+def test_a_name_that_is_registered_twice_is_quoted(queue: Queue) -> None:
+    """Rule G6."""
+    worker = Worker(queue, processes=0).handle("a", never)
+    with pytest.raises(ValueError, match='^a handler for "a" version 1 is registered already$'):
+        worker.handle("a", never)
 
 
 def test_generators_are_refused(queue: Queue) -> None:
@@ -590,7 +624,7 @@ def test_events_of_a_job(queue: Queue, caplog: pytest.LogCaptureFixture) -> None
     assert heard[4][1]["outcome"] == "failed" and isinstance(heard[4][1]["exception"], LookupError)
     assert isinstance(heard[5][1]["exception"], PermissionError)
     assert "listener of job.processed" in caplog.text
-    with pytest.raises(ValueError, match="job.processing"):
+    with pytest.raises(ValueError, match="event of a Queue, not of a Worker"):
         worker.on("job.pushed", listen)
 
 

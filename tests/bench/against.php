@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Two builds of the product on one store, in turns: what does a change cost? Each turn measures both, the one that goes
- * first changes, and the median of the turns' quotients counts. The jobs are plain ones, so what a new feature costs those
- * who do not use it stands here.
+ * first changes, and the median of the turns' quotients counts. Single pushes, which wait for the disk and for whatever
+ * else moves there, are taken in several short slices a turn, each build's beside the other's. The jobs are plain ones, so
+ * what a new feature costs those who do not use it stands here.
  */
 final class Against extends Lab
 {
@@ -16,12 +17,14 @@ final class Against extends Lab
         'cost' => ['CPU of the whole worker per 10,000 jobs', 's'],
     ];
     private const TURNS = 15;
+    private const SLICES = 6;
 
     /** @param array<string, string> $builds folders of copies by 'this' and 'other' */
     public function compare(array $builds): array
     {
         for ($i = 1; $i <= ($this->quick ? 2 : self::TURNS); $i++) {
             $this->say("turn $i");
+            $this->pushes($builds);
             foreach ($i % 2 ? $builds : array_reverse($builds) as $name => $copies) {
                 $this->useCopies($copies);
                 $this->turn($name);
@@ -30,9 +33,24 @@ final class Against extends Lab
         return $this->figures();
     }
 
+    /* Into tables that are there, one build's slice beside the other's. */
+    private function pushes(array $builds): void
+    {
+        $dsns = [];
+        foreach ($builds as $name => $copies) {
+            $this->useCopies($copies);
+            $dsns[$name] = $this->fresh("push_$name");
+            $this->part('push', $dsns[$name], 1);
+        }
+        for ($i = 0; $i < self::SLICES; $i++)
+            foreach ($i % 2 ? $builds : array_reverse($builds) as $name => $copies) {
+                $this->useCopies($copies);
+                $this->note("$name push", $this->part('push', $dsns[$name], $this->store->name === 'redis' ? 20_000 : 2000)['rate']);
+            }
+    }
+
     private function turn(string $name): void
     {
-        $this->note("$name push", $this->part('push', $this->fresh(), $this->store->name === 'redis' ? 20_000 : 3000)['rate']);
         $n = $this->scaled(100_000);
         $dsn = $this->fresh();
         $this->note("$name push_many", $this->part('push_many', $dsn, $n)['rate']);

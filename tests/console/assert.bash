@@ -15,7 +15,7 @@ passed=0 failed=0 skipped=0 number=0
 
 # run ARGUMENT...: runs the program; code, out, err are what came of it.
 run() {
-    timeout 60 "$bin" "$@" >"$folder/.out" 2>"$folder/.err"
+    timeout 300 "$bin" "$@" >"$folder/.out" 2>"$folder/.err"
     code=$?
     out=$(tr '\0' '?' <"$folder/.out")
     err=$(tr '\0' '?' <"$folder/.err")

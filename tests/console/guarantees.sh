@@ -114,6 +114,7 @@ results_of() {
     expect "$driver: wait --json prints the job" 0 out "\"id\":\"t$q\"" out '"state":"done"' out '"result":null,"result_error":null'
     run show "t$q"
     expect "$driver: show says how long it is kept" 0 out 'state      done' out 'kept until 2'
+    expect "$driver: the attempt that ended well is one (rule C4)" 0 out 'attempts   1 (1 delivery, 0 failures'
     run jobs "$q" --state=done
     expect "$driver: so do jobs" 0 out 'KEPT UNTIL' out "t$q"
     run push a --queue="$q" --id="u$q"

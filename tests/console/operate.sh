@@ -221,7 +221,7 @@ fi
 
 # ---- completion -------------------------------------------------------------------------------------------
 
-usage 'completion for a shell that we do not know' 'neither bash nor zsh' help --completion=fish
+usage 'completion for a shell that we do not know' 'must be bash or zsh' help --completion=fish
 "$bin" help --completion=bash >completion.bash
 # shellcheck disable=SC1091
 . ./completion.bash

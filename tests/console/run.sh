@@ -13,7 +13,12 @@ usage 'no command' 'no command given'
 usage 'an unknown command names the nearest' 'did you mean "work"' wrok
 usage 'an unknown command with the prefix' 'did you mean "failed"' queue:faild
 usage 'a command that is like no other' '"jobqueue help" lists them' xyzzy-plugh
+usage 'a command that is like another only by chance' 'unknown command "nope"; "jobqueue help" lists them' nope
+usage 'a command whose first letter alone is wrong' '"jobqueue help" lists them' stop
+usage 'the beginning of a command' 'did you mean "version"' vers
+usage 'the beginning of several commands' '"jobqueue help" lists them' res
 usage 'an unknown option names the nearest' 'did you mean --limit?' jobs q --limt=3
+usage 'the beginning of an option' 'did you mean --older-than?' failed --older=3
 usage 'an option that is like no other' 'unknown option --xyzzy-plugh' jobs q --xyzzy-plugh=3
 usage 'a misplaced option: doctor' 'it belongs to "doctor"' stats --audit
 usage 'a misplaced option: stats' 'it belongs to "stats"' monitor q:1 --minutes=3
@@ -47,7 +52,7 @@ usage 'an empty dsn' 'may not be empty' stats --dsn=
 usage 'an empty program' 'option --exec may not be empty' work --exec=
 usage 'an unknown scheme' 'nosuch' stats --dsn=nosuch:x
 for value in 0 1001 -1 1.5 1e2 ' 3' 3x '' 0x10 99999999999999999999; do
-    usage "strict: --limit=\"$value\"" 'whole number from 1 to 1000' jobs q --limit="$value"
+    usage "strict: --limit=\"$value\"" "option \"--limit\" must be a whole number from 1 to 1000, got \"$value\"" jobs q --limit="$value"
 done
 for value in -1 x nan inf '' '1 ' 1e400; do
     usage "strict: --older-than=\"$value\"" 'number of seconds' failed --older-than="$value"
@@ -100,6 +105,8 @@ run --help
 expect '--help lists them too' 0 out '  retry '
 run help queue:work
 expect 'help of a command' 0 out '--exec=PROGRAM' out '--max-time=SECONDS' out 'default 128' nout '--priority'
+expect 'stop_when_empty says what it leaves behind, and what does not (rule G3)' 0 out 'delayed jobs, and retries that wait' \
+    out 'more than the longest backoff'
 run push --help
 expect '--help of a command' 0 out '--priority=N' nout '--max-time'
 usage 'help of what does not exist' 'unknown command "nothing"' help nothing

@@ -1373,6 +1373,8 @@ static const struct CMUnitTest shared[] = {
     ROW(test_b6_unique_key_and_death),
     ROW(test_b3_push_many_judged_singly),
     ROW(test_push_larger_than_a_batch),
+    ROW(test_b3_refused_in_a_large_call),
+    ROW(test_b3_most_of_a_large_call),
     ROW(test_push_refuses_bad_arguments),
     ROW(test_b141_names_do_not_collide),
     ROW(test_a5_large_and_binary_bodies),
@@ -1389,6 +1391,8 @@ static const struct CMUnitTest shared[] = {
     ROW(test_c3_stale_tokens),
     ROW(test_c3_token_of_a_gone_job),
     ROW(test_answers_per_settlement),
+    ROW(test_c3_stale_amid_neighbours),
+    ROW(test_c3_twice_amid_neighbours),
     ROW(test_b048_late_failure),
     ROW(test_f1_dead_keeps_everything),
     ROW(test_done_is_kept),
@@ -1458,7 +1462,7 @@ static const struct CMUnitTest shared[] = {
     ROW(test_nothing_is_left),
 };
 
-enum { SHARED = sizeof(shared) / sizeof(shared[0]), OWN = 64 };
+enum { SHARED = sizeof(shared) / sizeof(shared[0]), OWN = 96 };
 
 int contract_main(const contract_driver *which, const struct CMUnitTest *own, size_t own_count)
 {

@@ -7,12 +7,17 @@
 #include "contract/guarantees.h"
 #include "contract/traffic.h"
 
+#include <arpa/inet.h>
 #include <locale.h>
 #include <mysql.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -229,6 +234,71 @@ static void test_by_socket(void **state)
     other = contract_open(text);
     assert_int_equal(mend_job(other, JOBQ_MEND_FORGET, "a", true), JOBQ_ENOTFOUND);
     jobq__store_free(other);
+}
+
+/* A proxy that takes one client and passes all on, but what the server says of MariaDB's own
+ * abilities in its greeting: its plain ones stand behind version, session and salt. */
+static void relay_without_arrays(int listener)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct pollfd ends[2] = {{.events = POLLIN}, {.events = POLLIN}};
+    static unsigned char piece[65536];
+    const int client = accept(listener, NULL, NULL), up = socket(AF_UNIX, SOCK_STREAM, 0);
+    ssize_t n;
+    size_t at;
+
+    snprintf(to.sun_path, sizeof(to.sun_path), "%s", server_socket(mariadb));
+    if (client < 0 || connect(up, (struct sockaddr *)&to, sizeof(to)))
+        _exit(1);
+    n = read(up, piece, sizeof(piece));
+    at = 5 + strlen((const char *)piece + 5) + 1 + 4 + 8 + 1;
+    piece[at] |= CLIENT_MYSQL;
+    memset(piece + at + 15, 0, 4);
+    ends[0].fd = client;
+    ends[1].fd = up;
+    for (int from = 1;;) {
+        if (n <= 0 || write(ends[!from].fd, piece, (size_t)n) != n)
+            _exit(0);
+        poll(ends, 2, -1);
+        from = ends[1].revents != 0;
+        n = read(ends[from].fd, piece, sizeof(piece));
+    }
+}
+
+/* rule B3: a large call goes through where the server's arrays of rows are not to be had, and what
+ * is refused in it is refused alone. */
+static void test_b3_without_arrays(void **state)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t size = sizeof(here);
+    jobq_push items[700];
+    char ids[700][16], text[400];
+    pid_t relay;
+
+    (void)state;
+    push_job("job-333", "q");
+    assert_int_equal(bind(listener, (struct sockaddr *)&here, size), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&here, &size), 0);
+    relay = fork();
+    if (relay == 0)
+        relay_without_arrays(listener);
+    close(listener);
+    jobq__store_free(store);
+    snprintf(text, sizeof(text), "mysql://jobqueue@127.0.0.1:%d/%s", ntohs(here.sin_port),
+             database);
+    store = contract_open(text);
+    for (int i = 0; i < 700; i++) {
+        snprintf(ids[i], sizeof(ids[i]), "job-%d", i);
+        items[i] = job_item(ids[i], "q");
+    }
+    assert_ok(jobq__store_push(store, items, 700));
+    for (int i = 0; i < 700; i++)
+        assert_int_equal(items[i].result, i == 333 ? JOBQ_EEXISTS : 0);
+    assert_int_equal(count_jobs("q").ready, 700);
+    jobq__store_disconnect(store);
+    assert_int_equal(waitpid(relay, NULL, 0), relay);
 }
 
 /* A user without the right to make tables, on tables that exist and on none. */
@@ -1356,7 +1426,7 @@ static void limit_queue(const char *queue, int64_t value)
 /* Longer than a push relies on its last look at the limits (push.c). */
 static void let_a_look_grow_old(void)
 {
-    usleep(5000);
+    usleep(20000);
 }
 
 /* rule B4: a limit that another process has set holds for the next push of this one, and so do its
@@ -2564,6 +2634,7 @@ int main(void)
         cmocka_unit_test(test_b102_versions),
         cmocka_unit_test(test_bad_dsns),
         cmocka_unit_test(test_by_socket),
+        cmocka_unit_test(test_b3_without_arrays),
         cmocka_unit_test(test_rights),
         cmocka_unit_test(test_too_many_connections),
         cmocka_unit_test(test_k3_read_only),

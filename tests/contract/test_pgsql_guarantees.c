@@ -430,6 +430,26 @@ static void test_b7_failures(void **state)
     assert_int_equal(push_guarded("a", "SELECT 1", NULL, 0), 0);
 }
 
+/* What a guard has set for the session is set back with the end of its push. */
+static void test_b7_settings(void **state)
+{
+    static const char *const set[] = {
+        "SELECT set_config('statement_timeout', '86400000', false)",
+        "SELECT set_config('default_transaction_read_only', 'on', false)",
+        "SELECT set_config('search_path', 'nowhere', false)",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++) {
+        const char id[] = {(char)('a' + i), '\0'};
+
+        assert_int_equal(push_guarded(id, set[i], NULL, 0), 0);
+    }
+    assert_int_equal(
+        push_guarded("d", "SELECT current_setting('statement_timeout') = '0'", NULL, 0), 0);
+    assert_int_equal(push_fresh("e", "q"), 0);
+}
+
 /* A batch is one: what one guard spoils is not stored at all, what it refuses leaves the others. */
 static void test_b7_batch(void **state)
 {
@@ -467,8 +487,15 @@ static int carry_out(const jobq_record *job, const char *sql, int64_t *value_out
     return rc < 0 ? rc : e.result;
 }
 
+#define STILL_OURS                                                                        \
+    "SELECT (current_setting('statement_timeout') = '0' AND current_user = session_user " \
+    "AND current_setting('default_transaction_read_only') = 'off')::int"
+
 static void test_o1_effect_and_stale_token(void **state)
 {
+    static const char *const settings[] = {
+        "SET search_path = nowhere", "SELECT set_config('statement_timeout', '86400000', false)",
+        "SET ROLE pg_read_all_stats", "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"};
     jobq_record *job;
     int64_t value;
 
@@ -486,7 +513,13 @@ static void test_o1_effect_and_stale_token(void **state)
     assert_said("effect is refused");
     assert_int_equal(ask("SELECT count(*) FROM public.ledger"), 2);
     /* What it has set is gone with it. */
-    assert_int_equal(carry_out(job, "SET search_path = nowhere", NULL), 0);
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        assert_int_equal(carry_out(job, settings[i], NULL), 0);
+        value = 0;
+        assert_int_equal(carry_out(job, STILL_OURS, &value), 0);
+        if (value != 1)
+            fail_msg("\"%s\" stays", settings[i]);
+    }
     assert_int_equal(push_fresh("b", "q"), 0);
     assert_int_equal(settle_op("w", job, JOBQ_OP_BACK), 0);
     assert_int_equal(carry_out(job, "INSERT INTO ledger VALUES (7)", NULL), JOBQ_ELEASE);
@@ -1277,6 +1310,7 @@ int main(void)
         ROW(test_b7_values),
         ROW(test_b7_values_in_a_comma_locale),
         ROW(test_b7_failures),
+        ROW(test_b7_settings),
         ROW(test_b7_batch),
         ROW(test_o1_effect_and_stale_token),
         ROW(test_o1_nobody_in_between),

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/redis/redis.h"
 #include "harness/server.h"
 #include "harness/stores.h"
 
@@ -282,6 +283,72 @@ static void test_missing_rights_are_named(void **state)
         store = contract_open(dsn);
     }
     tell("acl deluser app");
+}
+
+/* How servers of all ages say that an account lacks a right, and how scripts say it: without the
+ * hash of a script of ours. */
+static void test_refused_in_all_versions(void **state)
+{
+#define PLACE " script: 4a357d66708b647b92ad1d7c5ecb6788f4387917, on @user_script:1."
+    static const struct {
+        const char *text, *said;
+    } rows[] = {
+        {"NOPERM this user has no permissions to run the 'time' command", "run the 'time' command"},
+        {"NOPERM User app has no permissions to run the 'time' command", "run the 'time' command"},
+        {"ERR The user executing the script can't run this command or subcommand" PLACE,
+         "can't run this command or subcommand ("},
+        {"ERR ACL failure in script: User app has no permissions to run the 'xpending' command" PLACE,
+         "run the 'xpending' command ("},
+        {"ERR ACL failure in script: No permissions to access a key" PLACE, "access a key ("},
+    };
+    rds_store fake = {.link = {.fd = -1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const rds_value value = {.type = RDS_ERROR, .p = rows[i].text, .n = strlen(rows[i].text)};
+
+        assert_code(jobq__redis_refused(&fake, &value), JOBQ_ECONF);
+        assert_true(jobq_error_is_fatal(jobq_error_last()));
+        assert_said(rows[i].said);
+        assert_said("an account needs");
+    }
+#undef PLACE
+}
+
+/* Servers of this protocol, as each tells of itself: what it is called, and which DSN it wants. */
+static void test_servers_of_the_protocol(void **state)
+{
+    static const struct {
+        const char *info, *name, *refused; /* by a store of one server; NULL = welcome */
+    } rows[] = {
+        {"# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n", "Redis 7.0.15", NULL},
+        {"# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n", "Redis 6.0.16",
+         "version 6.0 (needed: 6.2 or newer)"},
+        {"# Server\r\nredis_version:8.0.2\r\nredis_mode:cluster\r\n", "Redis 8.0.2",
+         "is part of a Redis Cluster"},
+        {"# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n"
+         "server_mode:standalone\r\n",
+         "Valkey 8.1.1", NULL},
+        {"# Server\r\nredis_version:7.2.4\r\nvalkey_version:8.1.1\r\nserver_mode:cluster\r\n",
+         "Valkey 8.1.1", "is part of a Redis Cluster"},
+        {"# Server\r\nredis_version:7.2.4\r\nvalkey_version:8.1.1\r\nserver_mode:sentinel\r\n",
+         "Valkey 8.1.1", "is a Sentinel"},
+    };
+    rds_store fake = {.link = {.fd = -1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const rds_value info = {.type = RDS_TEXT, .p = rows[i].info, .n = strlen(rows[i].info)};
+        const rds_value nothing = {.type = RDS_LIST};
+        char name[64];
+        int rc = jobq__redis_check_server(&fake, &info, &nothing);
+
+        jobq__redis_name_server(rows[i].info, name, sizeof(name));
+        assert_string_equal(name, rows[i].name);
+        assert_int_equal(rc, rows[i].refused ? JOBQ_ECONF : 0);
+        if (rows[i].refused)
+            assert_said(rows[i].refused);
+    }
 }
 
 static void test_unix_socket(void **state)
@@ -1170,7 +1237,9 @@ static void test_n5_examined(void **state)
     assert_int_equal(grade_of("eviction", "noeviction"), JOBQ_REMARK_OK);
     assert_int_equal(grade_of("durability", "everysec"), JOBQ_REMARK_OK);
     assert_int_equal(grade_of("memory", "not set"), JOBQ_REMARK_OK);
-    assert_int_equal(grade_of("version", "Redis "), JOBQ_REMARK_OK);
+    assert_int_equal(
+        grade_of("version", strstr(tell("info server"), "valkey_") ? "Valkey " : "Redis "),
+        JOBQ_REMARK_OK);
     assert_int_equal(grade_of("rights", ""), JOBQ_REMARK_OK);
     assert_int_equal(grade_of("schema", "3"), JOBQ_REMARK_OK);
     assert_int_equal(grade_of("replicas", "no replica"), JOBQ_REMARK_OK);
@@ -1306,6 +1375,8 @@ int main(void)
         cmocka_unit_test(test_k2_cut_when_idle),
         cmocka_unit_test(test_refusals_are_fatal),
         cmocka_unit_test(test_missing_rights_are_named),
+        cmocka_unit_test(test_refused_in_all_versions),
+        cmocka_unit_test(test_servers_of_the_protocol),
         cmocka_unit_test(test_unix_socket),
         cmocka_unit_test(test_k2_sentinel),
         cmocka_unit_test(test_p2_tls),

@@ -345,24 +345,44 @@ static void test_c5_others_waited_for_the_lock(void **state)
     assert_true(alive_until() <= jobq__clock_boot_ms() + STALL_LEASE_MS / 3);
 }
 
-/* Who waited only a little cannot know who else did: a moment is left to them, once. */
+/* Maintenance that has to wait for the lock, which another program has for so long. */
+static jobq_maintenance maintain_behind_lock(int ms, int64_t *took_ms)
+{
+    const pid_t pid = hold_lock(ms);
+    const int64_t began_ms = jobq__clock_mono_ms();
+    const jobq_maintenance m = maintain_all();
+
+    *took_ms = jobq__clock_mono_ms() - began_ms;
+    lock_is_free(pid);
+    return m;
+}
+
+enum { MOMENT_MS = 200, NEXT_MOMENT_MS = 1000 };
+
+/* Who waited only a little cannot know who else did: a moment is left to them, once a second. */
 static void test_c5_a_moment_after_a_stall(void **state)
 {
+    int64_t stalled_ms, took_ms;
     jobq_maintenance m;
-    pid_t pid;
 
     (void)state;
     begin_stall();
     pass_time(0, 10 * STALL_LEASE_MS);
-    pid = hold_lock(1000);
-    m = maintain_all();
-    lock_is_free(pid);
+    m = maintain_behind_lock(1000, &took_ms);
+    if (m.handled > 0 && (took_ms < 100 || took_ms >= 1000 + MOMENT_MS))
+        skip_because("the machine stood still for longer than the lock was held");
     assert_int_equal(m.handled, 0);
-    assert_in_range(m.next_due_ms, m.now_ms + 1, m.now_ms + 1000);
-    pass_time(0, m.next_due_ms - m.now_ms);
-    pid = hold_lock(300); /* a store that is always busy keeps no jobs for ever */
-    assert_int_equal(maintain_all().handled, 2);
-    lock_is_free(pid);
+    for (int i = 0; m.handled == 0; i++) {
+        assert_in_range(m.next_due_ms, m.now_ms + 1, m.now_ms + 1000);
+        stalled_ms = jobq__clock_mono_ms();
+        pass_time(0, m.next_due_ms - m.now_ms);
+        m = maintain_behind_lock(300, &took_ms);
+        /* a store that is always busy keeps no jobs for ever */
+        assert_true(m.handled == 2 ||
+                    jobq__clock_mono_ms() - stalled_ms >= NEXT_MOMENT_MS - MOMENT_MS);
+        assert_true(i < 20);
+    }
+    assert_int_equal(m.handled, 2);
 }
 
 /* So many rows that counting them takes about a second of CPU here. */

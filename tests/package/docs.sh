@@ -12,8 +12,11 @@ export CFLAGS="${CFLAGS:-} -O0" PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR
 unset PYTHONPATH LD_LIBRARY_PATH
 
 make_packages() {
-    mkdir "$folder/packages" && "$root/tools/package-source" "$folder/packages" && "$root/tools/package-php" "$folder/packages" &&
-        "$root/tools/package-python" "$folder/packages"
+    local kind there
+    mkdir "$folder/packages"
+    for kind in source php python; do
+        there=$(made $kind) && cp "$there"/* "$folder/packages/" || return
+    done
 }
 
 command_file() { # NAME LINE...

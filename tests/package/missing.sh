@@ -38,7 +38,8 @@ EVERYTHING=(msgpack=3.3 sqlite3=3.40 hiredis=1.0 openssl=3.0 libpq=15 libmariadb
 # ---- PHP ----------------------------------------------------------------------------------------------------
 
 unpack_php() {
-    mkdir "$folder/php" && tar xzf "$("$root/tools/package-php" "$folder")" --strip-components=1 -C "$folder/php" && cd "$folder/php" && "$phpize"
+    local there
+    there=$(made php) && mkdir "$folder/php" && tar xzf "$there"/*.tgz --strip-components=1 -C "$folder/php" && cd "$folder/php" && "$phpize"
 }
 # configure_says TEXT [NAME=VALUE...] -- [OPTION...]: it fails, says TEXT, and has made nothing to build with
 configure_says() {

@@ -11,7 +11,7 @@ unset PYTHONPATH LD_LIBRARY_PATH JOBQUEUE_INCDIR JOBQUEUE_LIBDIR
 
 # ---- made ---------------------------------------------------------------------------------------------------
 
-make_package() { "$root/tools/package-python" "$folder/one"; }
+make_package() { local there && there=$(made python) && cp -R "$there" "$folder/one"; }
 is_reproducible() { tar tzf "$sdist" >/dev/null && ! tar tvzf "$sdist" | awk '{ print $2 }' | grep -v '^0/0$'; }
 every_source() {
     tar tzf "$sdist" | sed 's,^[^/]*/,,' | grep -E '\.([ch]|py|pyi)$' | sort >"$folder/packed"

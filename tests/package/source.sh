@@ -7,7 +7,8 @@ set -u
 . "$(dirname "$0")/common.bash"
 
 make_twice() {
-    "$root/tools/package-source" "$folder/one" && TZ=Asia/Tokyo "$root/tools/package-source" "$folder/two" && cmp "$folder"/one/* "$folder"/two/*
+    local there
+    there=$(made source) && cp -R "$there" "$folder/one" && TZ=Asia/Tokyo "$root/tools/package-source" "$folder/two" && cmp "$folder"/one/* "$folder"/two/*
 }
 build_it() {
     mkdir "$folder/the source" "$folder/a build" && tar xzf "$folder"/one/* --strip-components=1 -C "$folder/the source" && cd "$folder/a build" &&

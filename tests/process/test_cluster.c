@@ -101,8 +101,8 @@ static void test_l3_asked_of_workers(void **state)
     char id[64];
 
     pool_start(p, "processes=1");
-    snprintf(id, sizeof(id), "%s", pool_push(p, "told", 20000, NULL));
-    wait_until(pool_ledger(p, "begin told") == 1, 20);
+    snprintf(id, sizeof(id), "%s", pool_push(p, "heeds", 20000, NULL));
+    wait_until(pool_ledger(p, "begin heeds") == 1, 20);
     assert_int_equal(jobq_queue_cancel(p->queue, id, strlen(id), false), JOBQ_CANCEL_ASKED);
     wait_until(pool_ledger(p, "told") == 1, 5);
     assert_ok(jobq_queue_pause(p->queue, "default", 7, 0));

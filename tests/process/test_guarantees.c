@@ -362,8 +362,16 @@ static void test_b6_until_started(void **state)
         0);
     pool_push_many(p, "plain", 1, NULL, 20);
     for (int i = 0; pool_ledger(p, "done 0 ") == 0 && pool_ledger(p, "held") == 0; i++) {
-        crowd_kill_children(p, 7, 100, 50, true);
+        const int stored = pool_ledger(p, "stored");
+
         assert_true(i < 600);
+        crowd_kill_children(p, 7 + (unsigned)i, 100, 50, false);
+        if (i % 4 == 3)
+            pool_kill(pool_dispatcher(p));
+        /* also on a busy machine, where none would begin between two kills */
+        wait_until(pool_ledger(p, "stored") > stored || pool_ledger(p, "done 0 ") > 0 ||
+                       pool_ledger(p, "held") > 0,
+                   30);
     }
     wait_until(pool_stat(p, JOBQ_STAT_BACKLOG) == 0, 30);
     crowd_stop(p);

@@ -62,6 +62,7 @@ static void test_idle_child_killed(void **state)
     for (int i = 0; i < 3; i++) {
         pool_push(p, "note", 0, NULL);
         wait_until(pool_ledger(p, "end note") == i + 1, 10);
+        wait_until(pool_stat(p, JOBQ_STAT_BACKLOG) == 0, 10); /* the child is through with it */
         assert_int_equal(kill(children[0], SIGKILL), 0);
         wait_until(kill(children[0], 0) != 0, 10);
         wait_until(pool_children(p, children, 8) == 2, 10);
@@ -173,6 +174,16 @@ static void test_random_kills(void **state)
     assert_true(pool_ledger(p, "begin nap") <= 300 + kills);
 }
 
+/* How often it was handed out until it began is not what is asked: on a busy machine, where it takes
+ * long until a child is there again, it may have gone back. */
+static void check_job(pool *p, const char *id, const char *state_and_counts)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "%.*s", (int)strlen(state_and_counts), pool_job(p, id));
+    assert_string_equal(text, state_and_counts);
+}
+
 /* Rule D4, D5, case B072: what is known stands in the record; the worker goes on. */
 static void test_handlers_that_die(void **state)
 {
@@ -186,12 +197,14 @@ static void test_handlers_that_die(void **state)
     pool_push_many(p, "note", 0, NULL, 10);
     assert_int_equal(pool_run(p, "processes=2 stop_when_empty=1"), 0);
     assert_int_equal(pool_ledger(p, "end note"), 10);
+    assert_int_equal(pool_ledger(p, "begin crash"), 5);
+    assert_int_equal(pool_ledger(p, "begin exit"), 1);
     for (int i = 0; i < 5; i++) {
-        assert_string_equal(pool_job(p, ids[i]), "dead 0 1 1");
+        check_job(p, ids[i], "dead 0 1 ");
         snprintf(text, sizeof(text), "by signal %d", signals[i]);
         assert_true(pool_said(p, text));
     }
-    assert_string_equal(pool_job(p, exits), "delayed 1 0 1"); /* a failure, no crash */
+    check_job(p, exits, "delayed 1 0 "); /* a failure, no crash */
     assert_true(pool_said(p, "the handler called exit(3)"));
 }
 

@@ -4,6 +4,17 @@
 
 SUITES=(tools docs unit contract process console fuzz install package phpt python interop laravel examples)
 
+# So many suites run at a time: most of their time they wait, for a signal, a lease, a server. Those that compile or judge what
+# tools say give way to those that watch a clock.
+AT_ONCE=${JOBQUEUE_TEST_AT_ONCE:-2}
+PATIENT=' package docs install tools laravel examples '
+# What takes longest begins first: suites, programs and scripts by their names, by how long they took when last looked at.
+LONG='process package python contract phpt console
+    test_stores test_cuts test_control test_hooks test_last_tries test_clock test_kill test_outage test_seats test_rules
+    test_mysql test_pgsql test_redis test_redis_cluster test_pgsql_guarantees
+    source.sh docs.sh php.sh python.sh missing.sh
+    test_guarantees.py test_worker.py test_threads.py test_types.py test_together.py'
+
 # ---- running ---------------------------------------------------------------------------------------
 
 # check NAME COMMAND...: one TAP line for a command that fails with a non-zero status, and behind it what it said
@@ -22,27 +33,37 @@ programs() {
 }
 
 run_program() {
-    local program=$1 out status=0
-    echo "# program $program"
+    local program=$1 out status=0 start=$SECONDS
     out=$(cd "$ROOT" && CMOCKA_MESSAGE_OUTPUT=TAP timeout 600 ${RUNNER:-} "$BUILD/$program" 2>&1 </dev/null) ||
         status=$?
+    echo "# program $program, $((SECONDS - start)) s"
     printf '%s\n' "$out"
     [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $program ended with status $status"
 }
 
-# side_by_side COMMAND WORD...: the command with each word, three at a time; what they print is in order
+# side_by_side N COMMAND WORD...: the command with each word, N at a time; what they print is in the order of the words
 side_by_side() {
-    local command=$1 folder word i=0
-    shift
+    local most=$1 command=$2 folder word order i=0
+    shift 2
     folder=$(mktemp -d)
-    for word; do
-        [ $i -lt 3 ] || wait -n
+    mapfile -t order < <(longest_first "$@")
+    for word in "${order[@]}"; do
+        [ $i -lt "$most" ] || wait -n
         i=$((i + 1))
-        "$command" "$word" >"$folder/$((100 + i))" 2>&1 &
+        "$command" "$word" >"$folder/${word//\//_}" 2>&1 &
     done
     wait
-    cat "$folder"/*
+    for word; do cat "$folder/${word//\//_}"; done
     rm -rf "$folder"
+}
+
+# longest_first WORD...: those that LONG names come first, in its order
+longest_first() {
+    local name word
+    for name in $LONG; do
+        for word; do [ "${word##*/}" != "$name" ] || echo "$word"; done
+    done
+    for word; do [[ " ${LONG//$'\n'/ } " == *" ${word##*/} "* ]] || echo "$word"; done
 }
 
 # words VARIABLE: a list of sources.am
@@ -75,10 +96,17 @@ show_failure() {
     echo "    … all of it: $1"
 }
 
-# run_suite NAME: adds to PASSED FAILED SKIPPED
+# run_suite NAME: prints its line, in one piece with what failed, and leaves "passed failed skipped" beside its log
 run_suite() {
-    local name=$1 log=$BUILD/logs/$1.log passed failed skipped start=$SECONDS status=0
-    ("suite_$name") >"$log" 2>&1 </dev/null 8>&- || status=$?
+    local name=$1 log=$BUILD/logs/$1.log passed failed skipped line start=$SECONDS status=0
+    [[ $PATIENT != *" $name "* ]] || renice -n $(($(nice) + 5)) "$BASHPID" >/dev/null 2>&1 || true
+    (
+        "suite_$name"
+        status=$?
+        echo "# processor time, user and system, of the shell and of what it ran:"
+        times
+        exit $status
+    ) >"$log" 2>&1 </dev/null 8>&- || status=$?
     read -r passed failed skipped < <(count "$log")
     if [ "$status" != 0 ]; then
         failed=$((failed + 1))
@@ -87,13 +115,26 @@ run_suite() {
         failed=1
         echo "not ok - the suite ran nothing" >>"$log"
     fi
-    printf '%-10s %5d passed %4d failed %4d skipped %5d s\n' "$name" "$passed" "$failed" "$skipped" $((SECONDS - start))
-    [ "$failed" = 0 ] || show_failure "$log"
-    PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+    echo "$passed $failed $skipped" >"$BUILD/logs/$name.count"
+    line=$(printf '%-10s %5d passed %4d failed %4d skipped %5d s' "$name" "$passed" "$failed" "$skipped" $((SECONDS - start)))
+    [ "$failed" = 0 ] || line+=$'\n'$(show_failure "$log")
+    printf '%s\n' "$line"
+}
+
+# tally SUITE...: adds to PASSED FAILED SKIPPED; a suite that left no counts was ended
+tally() {
+    local suite passed failed skipped
+    for suite; do
+        { read -r passed failed skipped <"$BUILD/logs/$suite.count"; } 2>/dev/null || {
+            echo "the suite $suite did not come to its end"
+            passed=0 failed=1 skipped=0
+        }
+        PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+    done
 }
 
 run_suites() {
-    local suite wanted=("$@")
+    local suite wanted=("$@") i=0 start=$SECONDS
     [ $# -gt 0 ] || wanted=("${SUITES[@]}")
     [ "${1:-}" != list ] || { printf '%s\n' "${SUITES[@]}"; return; }
     mkdir -p "$BUILD/logs"
@@ -109,8 +150,15 @@ run_suites() {
     export JOBQ_SRCDIR=$ROOT JOBQUEUE_BIN=$BUILD/.libs/jobqueue
     LD_LIBRARY_PATH=$(library_path)
     export LD_LIBRARY_PATH
-    for suite in "${wanted[@]}"; do run_suite "$suite"; done
-    echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+    for suite in $(longest_first "${wanted[@]}"); do
+        [ $i -lt "$AT_ONCE" ] || wait -n || true
+        i=$((i + 1))
+        rm -f "$BUILD/logs/$suite.count"
+        run_suite "$suite" &
+    done
+    wait
+    tally "${wanted[@]}"
+    echo "$PASSED passed, $FAILED failed, $SKIPPED skipped, $((SECONDS - start)) s"
     [ "$FAILED" = 0 ]
 }
 
@@ -141,17 +189,14 @@ suite_contract() {
     programs=$(words CONTRACT_TESTS)
     for driver in $(built_drivers); do programs+=" $(words "${driver^^}_TESTS")"; done
     # shellcheck disable=SC2086 # a list of words
-    side_by_side run_program $programs
+    side_by_side 3 run_program $programs
 }
 # shellcheck disable=SC2046 # a list of words
-suite_process() { side_by_side run_program $(words PROCESS_TESTS); }
+suite_process() { side_by_side 4 run_program $(words PROCESS_TESTS); }
 
 suite_console() {
-    local script
     programs CONSOLE_TESTS
-    for script in "$ROOT"/tests/console/*.sh; do
-        [ ! -f "$script" ] || tap_script "$script"
-    done
+    side_by_side 3 tap_script "$ROOT"/tests/console/*.sh
 }
 
 suite_fuzz() {
@@ -173,28 +218,37 @@ suite_install() {
 }
 
 # Made and installed as people do it.
-suite_package() { side_by_side tap_script "$ROOT"/tests/package/*.sh; }
+suite_package() {
+    rm -rf "$BUILD/packages"
+    JOBQUEUE_TEST_PACKAGES=$BUILD/packages side_by_side 3 tap_script "$ROOT"/tests/package/*.sh
+}
 
-# All tests once, then those that take a store of util.inc on each server store, side by side from copies.
+# All tests once, and those that take a store of util.inc on each server store, side by side from copies.
 suite_phpt() {
-    local driver name pid pids=() failed=0
-    run_phpt "$ROOT/phpt" "$BUILD/logs/run-tests.log" || failed=1
+    local driver name names=(all) pids=() i mark failed=0
     for driver in $(built_drivers); do
         name=${SERVER_OF[$driver]:-}
-        [ -n "$name" ] || continue
-        phpt_on "$name" >"$BUILD/logs/phpt-$name.tap" &
-        pids+=("$!:$name")
+        [ -z "$name" ] || names+=("$name")
     done
-    for pid in "${pids[@]}"; do
-        wait "${pid%%:*}" || failed=1
-        sed "s/^\\(not \\)\\?ok.*/& on ${pid#*:}/" "$BUILD/logs/phpt-${pid#*:}.tap"
+    for name in "${names[@]}"; do
+        phpt_on "$name" >"$BUILD/logs/phpt-$name.tap" &
+        pids+=($!)
+    done
+    for i in "${!names[@]}"; do
+        wait "${pids[i]}" || failed=1
+        [ "${names[i]}" = all ] && mark='' || mark=" on ${names[i]}"
+        sed "s/^\\(not \\)\\?ok.*/&$mark/" "$BUILD/logs/phpt-${names[i]}.tap"
     done
     return $failed
 }
 
-# phpt_on SERVER: the tests that say store() and open no file of SQLite's themselves
+# phpt_on all|SERVER: on a server those that say store() and open no file of SQLite's themselves
 phpt_on() {
     local name=$1 copy=$BUILD/phpt/$1 test
+    if [ "$name" = all ]; then
+        run_phpt "$ROOT/phpt" "$BUILD/logs/run-tests.log"
+        return
+    fi
     rm -rf "$copy"
     mkdir -p "$copy"
     cp -r "$ROOT/phpt/_util" "$copy/"
@@ -232,16 +286,17 @@ suite_laravel() {
     LARAVEL_VENDOR=$folder/vendor tap_script "$ROOT/integrations/laravel/tests/run"
 }
 
-suite_python() { run_pytest "$ROOT/python-ext/tests"; }
-suite_interop() { run_pytest "$ROOT/tests/interop"; }
+suite_python() { side_by_side 3 run_pytest "$ROOT"/python-ext/tests/test_*.py; }
+suite_interop() { run_pytest "$ROOT/tests/interop/test_interop.py"; }
 
-# run_pytest FOLDER: it ends with 1 when tests failed, and they say so themselves
+# run_pytest FILE: it ends with 1 when tests failed, and they say so themselves
 run_pytest() {
-    local status=0
-    cd "$1" || return
+    local status=0 start=$SECONDS
+    cd "${1%/*}" || return
     JOBQUEUE_TAP=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(python_path) TEST_PHP_EXECUTABLE=$(command -v "$PHP") \
-        JOBQUEUE_EXTENSION=$(php_extension) timeout 900 env "${PYTHON_ENVIRONMENT[@]}" "$PYTHON" -m pytest -q --tb=short -p no:cacheprovider . || status=$?
-    [ "$status" -le 1 ]
+        JOBQUEUE_EXTENSION=$(php_extension) timeout 900 env "${PYTHON_ENVIRONMENT[@]}" "$PYTHON" -m pytest -q --tb=short -p no:cacheprovider "${1##*/}" || status=$?
+    echo "# pytest ${1##*/}, $((SECONDS - start)) s"
+    [ "$status" -le 1 ] || echo "not ok - pytest ${1##*/} ended with status $status"
 }
 
 suite_examples() { tap_script "$ROOT/examples/run"; }
@@ -250,9 +305,9 @@ suite_examples() { tap_script "$ROOT/examples/run"; }
 
 # tap_script SCRIPT: it prints TAP itself; ending badly without a failed line is a failure of its own
 tap_script() {
-    local out status=0
-    out=$(cd "$ROOT" && TEST_PHP_EXECUTABLE=$(command -v "$PHP") JOBQUEUE_EXTENSION=$(php_extension) JOBQUEUE_PYTHONPATH=$(python_path) timeout 900 "$1" 2>&1) || status=$?
-    echo "# script $1"
+    local out status=0 start=$SECONDS
+    out=$(cd "$ROOT" && TEST_PHP_EXECUTABLE=$(command -v "$PHP") JOBQUEUE_EXTENSION=$(php_extension) JOBQUEUE_PYTHONPATH=$(python_path) timeout 1800 "$1" 2>&1) || status=$?
+    echo "# script $1, $((SECONDS - start)) s"
     printf '%s\n' "$out"
     [ "$status" = 0 ] || grep -aq '^not ok' <<<"$out" || echo "not ok - $1 ended with status $status"
 }

@@ -13,7 +13,9 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-enum { DEFAULT_PORT = 3306, TRIES = 12 };
+/* A connection in use a moment ago is not looked at before it is used again: that would be a system
+ * call for each push. */
+enum { DEFAULT_PORT = 3306, TRIES = 12, FRESH_US = 2000 };
 #define MAX_BODY ((size_t)64 << 20)
 
 /* ---- the connection -------------------------------------------------------------------------- */
@@ -55,6 +57,7 @@ static int set_session(mysql_store *store)
     char sql[400];
 
     store->compound = strstr(mysql_get_server_info(store->db), "MariaDB") != NULL;
+    store->arrays = jobq__mysql_takes_arrays(store->db);
     snprintf(sql, sizeof(sql),
              "SET SESSION %s='READ-COMMITTED', "
              "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone='+00:00', "
@@ -118,14 +121,15 @@ static int leave(mysql_store *store, int rc)
     return rc;
 }
 
-static int enter(mysql_store *store)
+static int enter(mysql_store *store, int64_t now_us)
 {
     int rc = 0;
 
-    if (store->db && !jobq__mysql_is_quiet(store)) {
+    if (store->db && now_us - store->used_us > FRESH_US && !jobq__mysql_is_quiet(store)) {
         store->suspect = true;
         jobq__mysql_disconnect(store);
     }
+    store->used_us = now_us;
     if (!store->db)
         rc = make_connection(store);
     return rc;
@@ -166,7 +170,7 @@ int jobq__mysql_do(mysql_store *store, int how, int (*work)(mysql_store *, void 
     store->timed_out = store->transient = store->in_doubt = false;
     store->doubtful = how & MYSQL_DOUBTFUL;
     for (int n = 0;; n++) {
-        rc = enter(store);
+        rc = enter(store, jobq__clock_mono_us());
         end_us = end_us ? end_us : jobq__clock_mono_us() + span_us;
         store->deadline_us = end_us;
         rc = rc ? rc : work_once(store, how, work, payload);

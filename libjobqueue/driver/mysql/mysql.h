@@ -100,6 +100,7 @@ typedef struct {
     MYSQL *db; /* NULL: not connected */
     mysql_statement *statements;
     int64_t deadline_us; /* of the call under way, monotonic */
+    int64_t used_us;     /* when the connection was last taken for a call */
     int64_t max_packet;
     int64_t started_at_ms; /* the server, by its clock; 0 = not asked yet */
     int64_t gap_ms;        /* of polling: grows while nothing happens */
@@ -136,6 +137,7 @@ typedef struct {
     size_t claimed;         /* by the last reservation */
     bool has_routines;      /* they were seen */
     bool compound;          /* the server takes compound statements: MariaDB */
+    bool arrays;            /* and many rows of arguments at once: array.c */
 } mysql_store;
 
 extern const jobq_driver jobq__mysql_driver;
@@ -223,8 +225,12 @@ typedef struct {
     const mysql_arg *args;
     mysql_list list[MYSQL_LISTS];
     size_t copies, blocks;
+    size_t rows; /* > 1: the first list is so many rows of arguments, and there are no others; the
+                    statement is done for each, as one. Where the store's `arrays` is set. */
 } mysql_call;
 
+/* array.c: can calls have rows? */
+bool jobq__mysql_takes_arrays(MYSQL *db);
 /* Rows changed (found), or an error. */
 int64_t jobq__mysql_run_call(mysql_store *store, const mysql_call *call);
 int64_t jobq__mysql_run(mysql_store *store, const char *sql, const mysql_arg *args);

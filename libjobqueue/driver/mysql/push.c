@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Storing jobs: one INSERT, of many rows where there are many. The unique indexes judge; the
+ * Storing jobs: one INSERT, for many rows where there are many. The unique indexes judge; the
  * look-ups that tell a duplicate id from a held key run only when a row was refused. What has a
  * guard, replaces others or goes to a queue that is nearly full is stored by itself.
  *
  * Whether the limits of queues are those that the connection knows the INSERT compares itself: it
  * is refused when they have changed, and what was refused is begun anew with the new ones. A
- * comparison is good for a time that is shorter than most commits, so that many pushes in a row
- * pay next to nothing for it.
+ * comparison is good for CHECK_US, so that many single pushes in a row pay next to nothing for it.
  */
 #include <stdio.h>
 
@@ -17,42 +16,39 @@
 #include "util/error.h"
 
 enum {
-    COLUMNS = MYSQL_ITEM_ARGS + 3,
-    ROWS_MAX = 256,
+    COLUMNS = MYSQL_ITEM_ARGS + 4,
+    ROWS_MAX = 1024,
+    COPIES_MAX = 256,
     JUDGE_TRIES = 5,
     ROW_BYTES = 512,
-    CHECK_US = 2000
+    CHECK_US = 10000
 };
 #define STATEMENT_BYTES ((int64_t)4 << 20)
 
 /* An assigned column can be used by those behind it. */
 #define INSERT                                                                               \
     "INSERT INTO jobqueue_job(id, queue, name, version, ranking, unique_key, header, body, " \
-    "holds, enqueued_at, base_at, available_at, place, due) VALUES "
-#define KEY_AND_TIMES "IF(unique_key IS NULL, NULL, 1), " NOW_MS ", enqueued_at, "
-#define FIRST "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, " KEY_AND_TIMES
-#define OTHER "(?, ?, ?, ?, ?, ?, ?, ?, " KEY_AND_TIMES
+    "holds, enqueued_at, base_at, available_at"
+#define ROW                                         \
+    ") VALUES {(?, ?, ?, ?, ?, ?, ?, ?, "           \
+    "IF(unique_key IS NULL, NULL, 1), " NOW_MS ", " \
+    "enqueued_at, "
+#define TIMES ", place, due"
 /* at, at, delay */
-#define DUE(at, delay) "GREATEST(enqueued_at, IF(" at " > 0, " at ", enqueued_at + " delay ")), "
+#define DUE "GREATEST(enqueued_at, IF(? > 0, ?, enqueued_at + ?)), "
 #define NOW_OR_LATER "IF(available_at > enqueued_at, 2, 0)"
-#define WHEN_LATER ", IF(available_at > enqueued_at, available_at, NULL))"
+#define WHEN_LATER ", IF(available_at > enqueued_at, available_at, NULL))}"
 /* The column takes no NULL: MYSQL_NULL_REFUSED. */
 #define CHECKED(place) \
-    "IF((SELECT capacity FROM jobqueue_limit WHERE queue='') = ?c, " place ", NULL)"
-#define NOW_TAIL "enqueued_at, 0, NULL)"
-#define TIMED_TAIL DUE("?", "?") NOW_OR_LATER WHEN_LATER
-#define NOW_ONE INSERT FIRST NOW_TAIL
-#define NOW_CHECKED INSERT FIRST "enqueued_at, " CHECKED("0") ", NULL)"
-#define TIMED_ONE INSERT FIRST DUE("?9", "?a") NOW_OR_LATER WHEN_LATER
-#define TIMED_CHECKED INSERT FIRST DUE("?9", "?a") CHECKED(NOW_OR_LATER) WHEN_LATER
-#define MORE(tail) ", {" OTHER tail "}"
+    "IF((SELECT capacity FROM jobqueue_limit WHERE queue='') = ?, " place ", NULL)"
 #define ID_EXISTS "SELECT 1 FROM jobqueue_job WHERE id=?1"
 #define HOLDER "SELECT id FROM jobqueue_job WHERE queue=?1 AND unique_key=?2 AND holds=1"
 
-/* [timed][checked][more than one] */
-static const char *const inserts[2][2][2] = {
-    {{NOW_ONE, NOW_ONE MORE(NOW_TAIL)}, {NOW_CHECKED, NOW_CHECKED MORE(NOW_TAIL)}},
-    {{TIMED_ONE, TIMED_ONE MORE(TIMED_TAIL)}, {TIMED_CHECKED, TIMED_CHECKED MORE(TIMED_TAIL)}}};
+/* [timed][checked] */
+static const char *const inserts[2][2] = {
+    {INSERT ROW "enqueued_at)}", INSERT ", place" ROW "enqueued_at, " CHECKED("0") ")}"},
+    {INSERT TIMES ROW DUE NOW_OR_LATER WHEN_LATER,
+     INSERT TIMES ROW DUE CHECKED(NOW_OR_LATER) WHEN_LATER}};
 
 typedef struct {
     jobq_push *items;
@@ -112,19 +108,20 @@ static bool is_special(const pushing *p, const jobq_push *item, size_t left)
            (room && room->left < (int64_t)left);
 }
 
-/* So many of the items go into the next statement: one of few sizes. */
+/* So many of the items go into the next statement: one of few sizes where the text varies. */
 static size_t chunk_of(const mysql_store *store, const pushing *p, const jobq_push *items, size_t n)
 {
     int64_t bytes = 0, limit = jobq__mysql_row_limit(store);
+    const size_t most = store->arrays ? ROWS_MAX : COPIES_MAX;
     size_t size = 1, fit = 0;
 
     limit = limit < STATEMENT_BYTES ? limit : STATEMENT_BYTES;
-    while (fit < n && fit < ROWS_MAX && !is_special(p, &items[fit], n - fit) &&
+    while (fit < n && fit < most && !is_special(p, &items[fit], n - fit) &&
            (fit == 0 || bytes + bytes_of(&items[fit]) <= limit))
         bytes += bytes_of(&items[fit++]);
     while (size * 4 <= fit)
         size *= 4;
-    return size;
+    return store->arrays ? fit : size;
 }
 
 /* ---- inserting ------------------------------------------------------------------------------- */
@@ -143,14 +140,21 @@ void jobq__mysql_item_args(mysql_arg args[MYSQL_ITEM_ARGS], const jobq_push *ite
     memcpy(args, row, sizeof(row));
 }
 
-static size_t fill_row(mysql_arg *args, const jobq_push *item, bool timed)
+/* `generation`: NULL when it is not checked. The arguments filled. */
+static size_t fill_row(mysql_arg *args, const jobq_push *item, bool timed,
+                       const int64_t *generation)
 {
+    size_t n = MYSQL_ITEM_ARGS;
+
     jobq__mysql_item_args(args, item);
-    if (!timed)
-        return MYSQL_ITEM_ARGS;
-    args[MYSQL_ITEM_ARGS] = args[MYSQL_ITEM_ARGS + 1] = number_arg(item->at_ms);
-    args[MYSQL_ITEM_ARGS + 2] = number_arg(item->delay_ms > 0 ? item->delay_ms : 0);
-    return COLUMNS;
+    if (timed) {
+        args[n] = args[n + 1] = number_arg(item->at_ms);
+        args[n + 2] = number_arg(item->delay_ms > 0 ? item->delay_ms : 0);
+        n += 3;
+    }
+    if (generation)
+        args[n++] = number_arg(*generation);
+    return n;
 }
 
 int64_t jobq__mysql_learn_anew(mysql_store *store, int64_t failed)
@@ -171,11 +175,11 @@ int64_t jobq__mysql_learn_anew(mysql_store *store, int64_t failed)
 
 static int64_t insert(mysql_store *store, const jobq_push *items, size_t n)
 {
-    mysql_arg first[COLUMNS + 1], few[3 * COLUMNS];
-    mysql_arg *args = n <= 4 ? few : jobq__alloc((n - 1) * COLUMNS * sizeof(*args));
+    mysql_arg few[4 * COLUMNS];
+    mysql_arg *args = n <= 4 ? few : jobq__alloc(n * COLUMNS * sizeof(*args));
     const int64_t now_us = jobq__clock_mono_us();
-    const bool check = now_us - store->limits.checked_us > CHECK_US;
-    mysql_call call = {.args = first, .copies = n > 1 ? n - 1 : 0};
+    const bool check = n > 1 || now_us - store->limits.checked_us > CHECK_US;
+    mysql_call call = {.list = {{args, 0}}};
     bool timed = false;
     int64_t rc;
 
@@ -183,13 +187,12 @@ static int64_t insert(mysql_store *store, const jobq_push *items, size_t n)
         return jobq__error_nomem();
     for (size_t i = 0; i < n; i++)
         timed |= is_timed(&items[i]);
-    call.sql = inserts[timed][check][n > 1];
-    fill_row(first, items, true);
-    first[9] = first[10];
-    first[COLUMNS] = number_arg(store->limits.generation);
-    call.list[0].args = args;
-    for (size_t i = 1; i < n; i++)
-        call.list[0].count += fill_row(args + call.list[0].count, &items[i], timed);
+    call.sql = inserts[timed][check];
+    call.copies = store->arrays ? 1 : n;
+    call.rows = store->arrays ? n : 1;
+    for (size_t i = 0; i < n; i++)
+        call.list[0].count += fill_row(args + call.list[0].count, &items[i], timed,
+                                       check ? &store->limits.generation : NULL);
     rc = jobq__mysql_run_call(store, &call);
     if (args != few)
         jobq__free(args);
@@ -274,18 +277,23 @@ static int push_one(mysql_store *store, jobq_push *item)
     return rc < 0 && !judged ? (int)rc : 0;
 }
 
+/* A row that is refused takes the others with it: they are tried again in quarters, down to that
+ * one. */
 static int push_chunk(mysql_store *store, jobq_push *items, size_t n)
 {
-    int64_t rc = n > 1 ? insert(store, items, n) : JOBQ_EEXISTS;
+    const size_t quarter = (n + 3) / 4;
+    int64_t rc;
     int failed = 0;
 
-    if (rc != JOBQ_EEXISTS) {
-        for (size_t i = 0; i < n && rc >= 0; i++)
-            items[i].result = 0;
+    if (n == 1)
+        return push_one(store, items);
+    rc = insert(store, items, n);
+    for (size_t i = 0; i < n && rc >= 0; i++)
+        items[i].result = 0;
+    if (rc != JOBQ_EEXISTS)
         return rc < 0 ? (int)rc : 0;
-    }
-    for (size_t i = 0; i < n && failed == 0; i++)
-        failed = push_one(store, &items[i]);
+    for (size_t i = 0; i < n && failed == 0; i += quarter)
+        failed = push_chunk(store, items + i, n - i < quarter ? n - i : quarter);
     return failed;
 }
 

@@ -32,6 +32,14 @@ enum { HINT_WORTH = 64 }; /* jobs of one claim from which on a hint is worth its
     "UPDATE jobqueue_job FORCE INDEX (PRIMARY) "                                             \
     "SET place=?1, nonce=?2+seq, fence=fence+1, deliveries=deliveries+1 WHERE seq IN ({?}) " \
     "AND EXISTS(SELECT 1 FROM jobqueue_worker w WHERE w.worker=?1 LOCK IN SHARE MODE)"
+/* Of jobs that stand side by side. The limit is how many there are: without it the row behind the
+ * last one would be read and locked, too. */
+#define HOLD_RUN                                                                        \
+    "UPDATE jobqueue_job FORCE INDEX (PRIMARY) "                                        \
+    "SET place=?1, nonce=?2+seq, fence=fence+1, deliveries=deliveries+1 "               \
+    "WHERE seq BETWEEN ?3 AND ?4 "                                                      \
+    "AND EXISTS(SELECT 1 FROM jobqueue_worker w WHERE w.worker=?1 LOCK IN SHARE MODE) " \
+    "ORDER BY seq LIMIT ?5"
 #define BODIES "SELECT seq, body FROM jobqueue_job WHERE seq IN ({?})"
 
 /* ---- reserve --------------------------------------------------------------------------------- */
@@ -231,18 +239,32 @@ static int fetch_bodies(mysql_store *store, const reservation *r)
     return rc;
 }
 
+/* What was locked is marked: each by its own seq, or from the first to the last one when there is
+ * no other between them. */
+static int64_t mark(mysql_store *store, const reservation *r)
+{
+    mysql_arg args[5] = {number_arg(r->state->worker), number_arg(r->nonce), r->seqs[0], r->seqs[0],
+                         number_arg((int64_t)r->count)};
+    int64_t *const first = &args[2].number, *const last = &args[3].number;
+
+    for (size_t i = 1; i < r->count; i++) {
+        *first = r->seqs[i].number < *first ? r->seqs[i].number : *first;
+        *last = r->seqs[i].number > *last ? r->seqs[i].number : *last;
+    }
+    return *last - *first + 1 == args[4].number
+               ? jobq__mysql_run(store, HOLD_RUN, args)
+               : jobq__mysql_run_list(store, HOLD, args, (mysql_list){r->seqs, r->count},
+                                      (mysql_list){NULL, 0});
+}
+
 static int hold(mysql_store *store, const reservation *r)
 {
-    mysql_arg args[2];
     int rc = jobq__mysql_keep_worker(store, r->x->worker, r->x->lease_ms, r->state);
     int64_t held;
 
     if (rc < 0)
         return rc;
-    args[0] = number_arg(r->state->worker);
-    args[1] = number_arg(r->nonce);
-    held = jobq__mysql_run_list(store, HOLD, args, (mysql_list){r->seqs, r->count},
-                                (mysql_list){NULL, 0});
+    held = mark(store, r);
     if (held >= 0 && (size_t)held != r->count) {
         store->transient = held == 0; /* the worker's record is gone: from the start */
         return jobq__error_set_driver(JOBQ_EPROTO, JOBQ__RETRYABLE, "mysql", 0,

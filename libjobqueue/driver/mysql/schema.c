@@ -187,6 +187,9 @@ static const struct {
                   {version_3, sizeof(version_3) / sizeof(version_3[0])}};
 enum { SCHEMA_VERSION = sizeof(migrations) / sizeof(migrations[0]) };
 
+/* Columns that came at once make every row dearer to write (2 % of a push that waits for the disk).
+ * New tables are empty, it costs nothing to be rid of that; full ones are left to who owns them. */
+#define REBUILD "ALTER TABLE jobqueue_job FORCE"
 #define LOCK_NAME "CONCAT('jobqueue.', MD5(DATABASE()))"
 #define LOCK "SELECT GET_LOCK(" LOCK_NAME ", ?1)"
 #define UNLOCK "SELECT RELEASE_LOCK(" LOCK_NAME ")"
@@ -246,6 +249,8 @@ static int apply(mysql_store *store)
     for (int i = store->schema_version; rc == 0 && i < SCHEMA_VERSION; i++)
         for (size_t step = 0; step < migrations[i].count && rc == 0; step++)
             rc = apply_step(store, migrations[i].steps[step]);
+    if (rc == 0 && store->schema_version == 0)
+        rc = jobq__mysql_query(store, REBUILD);
     if (rc == 0 && store->schema_version < SCHEMA_VERSION)
         rc = jobq__mysql_make_routines(store);
     if (rc == 0 && store->schema_version < SCHEMA_VERSION)

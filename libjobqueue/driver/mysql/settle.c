@@ -2,9 +2,13 @@
  *
  * Settling a batch. What most jobs end with (done, given back) is one statement for all of them,
  * fenced by worker and nonce: a nonce belongs to one hand-out, so that the pair of lists cannot
- * match crosswise. If it does not reach as many rows as there are hand-outs the batch is done again
- * carefully: the rows are locked and read first, and each settlement is judged by its own.
+ * match crosswise. Done jobs that stand side by side and come from one reservation, as those of a
+ * queue that is drained, are a range, which the server takes in less than half the time. If the
+ * statements do not reach as many rows as there are hand-outs the batch is done again carefully:
+ * the rows are locked and read first, and each settlement is judged by its own.
  */
+#include <stdlib.h>
+
 #include "driver/mysql/mysql.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -13,6 +17,11 @@
 #define OURS "seq IN ({?}) AND nonce IN ({?}) AND place=?1"
 /* Not where somebody waits for the unique key. */
 #define DROP_OURS "DELETE j FROM jobqueue_job j FORCE INDEX (PRIMARY) WHERE " OURS " AND followed=0"
+/* A nonce is the reservation's number and the job's seq. The limit is how many there are: without
+ * it the row behind the last one would be read and locked, whoever's it is. */
+#define DROP_RUN                                                                         \
+    "DELETE FROM jobqueue_job WHERE seq BETWEEN ?2 AND ?3 AND nonce=seq+?4 AND place=?1" \
+    " AND followed=0 ORDER BY seq LIMIT ?5"
 #define GIVE_BACK_OURS \
     "UPDATE jobqueue_job FORCE INDEX (PRIMARY) SET place=taken, nonce=0 WHERE " OURS
 #define CHECK                                                                 \
@@ -44,7 +53,7 @@
 #define NOTE_KEEP                                        \
     "INSERT IGNORE INTO jobqueue_keep(keep_until, seq) " \
     "SELECT keep_until, seq FROM jobqueue_job WHERE seq=?1 AND keep_until IS NOT NULL"
-enum { ARGS = 15 };
+enum { ARGS = 15, RUN_WORTH = 64 /* jobs: a run is one trip more */ };
 
 /* ---- history --------------------------------------------------------------------------------- */
 
@@ -94,8 +103,12 @@ static bool is_any_simple(const jobq_settlement *s)
     return is_simple(s, JOBQ_OP_DONE) || is_simple(s, JOBQ_OP_GIVE_BACK);
 }
 
-/* The hand-outs that end with `op`, as two lists. The number of them. */
-static size_t collect(jobq_exchange *x, int op, mysql_arg *seqs, mysql_arg *nonces)
+typedef struct {
+    int64_t seq, nonce;
+} ours;
+
+/* The hand-outs that end with `op`. The number of them. */
+static size_t collect(jobq_exchange *x, int op, ours *list)
 {
     size_t n = 0;
 
@@ -105,27 +118,88 @@ static size_t collect(jobq_exchange *x, int op, mysql_arg *seqs, mysql_arg *nonc
         if (!is_simple(s, op))
             continue;
         s->result = 0;
-        seqs[n] = number_arg((int64_t)s->token.word[0]);
-        nonces[n++] = number_arg((int64_t)s->token.word[2]);
+        list[n++] = (ours){(int64_t)s->token.word[0], (int64_t)s->token.word[2]};
     }
     return n;
+}
+
+static int64_t by_lists(mysql_store *store, const char *sql, int64_t worker, const ours *list,
+                        size_t n)
+{
+    const mysql_arg place = number_arg(worker);
+    mysql_arg *args = jobq__alloc(2 * n * sizeof(*args));
+    int64_t rc;
+
+    if (!args)
+        return jobq__error_nomem();
+    for (size_t i = 0; i < n; i++) {
+        args[i] = number_arg(list[i].seq);
+        args[n + i] = number_arg(list[i].nonce);
+    }
+    rc = jobq__mysql_run_list(store, sql, &place, (mysql_list){args, n}, (mysql_list){args + n, n});
+    jobq__free(args);
+    return rc;
+}
+
+static int by_seq(const void *a, const void *b)
+{
+    const ours *left = a, *right = b;
+
+    return (left->seq > right->seq) - (left->seq < right->seq);
+}
+
+/* Where the run that begins at `at` ends. One settled twice is in no run with itself. */
+static size_t run_end(const ours *list, size_t n, size_t at)
+{
+    size_t end = at + 1;
+
+    while (end < n && list[end].seq == list[end - 1].seq + 1 &&
+           list[end].nonce == list[end - 1].nonce + 1)
+        end++;
+    return end;
+}
+
+static size_t count_runs(const ours *list, size_t n)
+{
+    size_t runs = 0;
+
+    for (size_t at = 0; at < n; at = run_end(list, n, at))
+        runs++;
+    return runs;
+}
+
+static int64_t by_runs(mysql_store *store, int64_t worker, const ours *list, size_t n)
+{
+    int64_t total = 0, rc = 0;
+
+    for (size_t at = 0, end; at < n && rc >= 0; at = end) {
+        end = run_end(list, n, at);
+        const mysql_arg args[] = {
+            number_arg(worker), number_arg(list[at].seq), number_arg(list[end - 1].seq),
+            number_arg(list[at].nonce - list[at].seq), number_arg((int64_t)(end - at))};
+
+        rc = jobq__mysql_run(store, DROP_RUN, args);
+        total += rc;
+    }
+    return rc < 0 ? rc : total;
 }
 
 static int settle_simple(mysql_store *store, jobq_exchange *x, int op, const char *sql,
                          int64_t worker)
 {
-    const mysql_arg place = number_arg(worker);
-    mysql_arg *args = jobq__alloc(2 * x->settle_count * sizeof(*args));
+    ours *list = jobq__alloc(x->settle_count * sizeof(*list));
     int64_t rc = 0;
     size_t n;
 
-    if (!args)
+    if (!list)
         return jobq__error_nomem();
-    n = collect(x, op, args, args + x->settle_count);
-    if (n)
-        rc = jobq__mysql_run_list(store, sql, &place, (mysql_list){args, n},
-                                  (mysql_list){args + x->settle_count, n});
-    jobq__free(args);
+    n = collect(x, op, list);
+    qsort(list, n, sizeof(*list), by_seq);
+    if (n && op == JOBQ_OP_DONE && count_runs(list, n) <= 1 + n / RUN_WORTH)
+        rc = by_runs(store, worker, list, n);
+    else if (n)
+        rc = by_lists(store, sql, worker, list, n);
+    jobq__free(list);
     return rc < 0 ? (int)rc : (size_t)rc == n ? 0 : MYSQL_MISMATCH;
 }
 

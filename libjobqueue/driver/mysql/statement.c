@@ -131,6 +131,7 @@ static void free_statement(mysql_statement *s)
         mysql_stmt_close(s->stmt);
     jobq__free(s->source);
     jobq__free(s->in);
+    jobq__free(s->arrays);
     free_columns(s);
     jobq__free(s);
 }
@@ -290,6 +291,23 @@ static const mysql_arg *argument(const mysql_call *call, uint32_t source)
     return &list->args[place < list->count ? place : list->count - 1];
 }
 
+static int bind(mysql_statement *s, const mysql_call *call)
+{
+    unsigned int no_rows = 0;
+
+    memset(s->in, 0, s->params * sizeof(*s->in));
+    if (call->rows > 1) {
+        s->has_rows = true;
+        return jobq__mysql_bind_rows(s, call->list[0].args, call->rows);
+    }
+    if (s->has_rows)
+        mysql_stmt_attr_set(s->stmt, STMT_ATTR_ARRAY_SIZE, &no_rows);
+    s->has_rows = false;
+    for (size_t i = 0; i < s->params; i++)
+        bind_arg(&s->in[i], argument(call, s->source[i]));
+    return 0;
+}
+
 int jobq__mysql_execute(mysql_store *store, const mysql_call *call, mysql_statement **statement_out)
 {
     mysql_statement *s = use(store, call);
@@ -297,9 +315,9 @@ int jobq__mysql_execute(mysql_store *store, const mysql_call *call, mysql_statem
 
     if (!s)
         return jobq__error_code();
-    memset(s->in, 0, s->params * sizeof(*s->in));
-    for (size_t i = 0; i < s->params; i++)
-        bind_arg(&s->in[i], argument(call, s->source[i]));
+    rc = bind(s, call);
+    if (rc < 0)
+        return rc;
     if (s->params && mysql_stmt_bind_param(s->stmt, s->in))
         return jobq__mysql_fail(store, mysql_stmt_errno(s->stmt), mysql_stmt_error(s->stmt));
     rc = jobq__mysql_wire_execute(store, s->stmt);

@@ -16,6 +16,9 @@ struct mysql_statement {
     size_t params;
     uint32_t *source; /* of each ?: number of the argument, or list * LIST_BIT + place in it */
     MYSQL_BIND *in, *out;
+    void *arrays; /* of a call with rows: array.c */
+    size_t rows_room;
+    bool has_rows;              /* it was bound to some */
     unsigned int columns, room; /* room: of the four following */
     int64_t *numbers;
     unsigned long *lengths;
@@ -24,6 +27,8 @@ struct mysql_statement {
 
 /* Binds the columns of the result that comes, if it has any. */
 int jobq__mysql_bind_columns(mysql_statement *s);
+/* array.c: the arguments of `rows` rows, each params long, are the parameters. */
+int jobq__mysql_bind_rows(mysql_statement *s, const mysql_arg *args, size_t rows);
 int jobq__mysql_execute(mysql_store *store, const mysql_call *call,
                         mysql_statement **statement_out);
 

@@ -278,9 +278,9 @@ int jobq__pgsql_command(pgsql_store *store, const char *sql)
 /* ---- transactions of several statements ------------------------------------------------------ */
 
 #define BEGIN_FOREIGN "BEGIN; SET LOCAL search_path TO DEFAULT"
-/* Whatever the caller's statement has set: ours look names up where nobody puts objects of his own.
- * */
-#define COMMIT_FOREIGN "COMMIT; SET search_path = pg_catalog, pg_temp"
+/* Whatever the caller's statement has set is set back; ours look names up where nobody puts objects
+ * of his own. Behind a pooler the session is not ours to reset. */
+#define COMMIT_FOREIGN "COMMIT; RESET ROLE; RESET ALL; SET search_path = pg_catalog, pg_temp"
 
 int jobq__pgsql_begin(pgsql_store *store)
 {

@@ -212,8 +212,9 @@ const char jobq__pgsql_header_functions[] =
     "END $f$;\n"
 
     /* The header: protocol version 1, format of the body, then the options given. Null: nothing
-     * to say. */
-    "CREATE OR REPLACE FUNCTION @.pack_header(json boolean, options jsonb) RETURNS bytea "
+     * to say. Parameters are replaced by none of another name. */
+    "DROP FUNCTION IF EXISTS @.pack_header(boolean, jsonb);\n"
+    "CREATE FUNCTION @.pack_header(is_json boolean, options jsonb) RETURNS bytea "
     "LANGUAGE plpgsql\n"
     "AS $f$\n"
     "DECLARE\n"
@@ -269,8 +270,8 @@ const char jobq__pgsql_header_functions[] =
     "  END IF;\n"
     " END LOOP;\n"
     " IF n = 0 THEN\n"
-    "  RETURN CASE WHEN json THEN '\\x016a'::bytea END;\n"
+    "  RETURN CASE WHEN is_json THEN '\\x016a'::bytea END;\n"
     " END IF;\n"
-    " RETURN CASE WHEN json THEN '\\x016a'::bytea ELSE '\\x016d'::bytea END\n"
+    " RETURN CASE WHEN is_json THEN '\\x016a'::bytea ELSE '\\x016d'::bytea END\n"
     "  || @.pack_count(n, 128, '\\xde') || packed;\n"
     "END $f$;\n";

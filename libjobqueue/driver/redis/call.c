@@ -12,8 +12,9 @@
 
 /* ---- what error replies mean ----------------------------------------------------------------- */
 
-/* NOPERM inside a script; it does not say which command or key. */
+/* NOPERM inside a script: up to Redis 7.0, which does not say which command or key, and since. */
 #define NOT_ALLOWED "ERR The user executing the script can't"
+#define ACL_FAILURE "ERR ACL failure in script"
 #define NEEDED                                                                                    \
     " (an account needs +@read +@write +@scripting +@connection +@transaction +info +time, on a " \
     "Cluster +cluster, and its keys ~{PREFIX*)"
@@ -43,6 +44,7 @@ static const struct {
     {"WRONGPASS", JOBQ_ECONF, JOBQ__FATAL, true},
     {"NOPERM", JOBQ_ECONF, JOBQ__FATAL, true},
     {NOT_ALLOWED, JOBQ_ECONF, JOBQ__FATAL, true},
+    {ACL_FAILURE, JOBQ_ECONF, JOBQ__FATAL, true},
     {"MOVED", JOBQ_EIO, JOBQ__RETRYABLE, true}, /* beyond the deadline of a Cluster's round trip */
     {"ASK", JOBQ_EIO, JOBQ__RETRYABLE, true},
     {"CROSSSLOT", JOBQ_ECONF, JOBQ__FATAL, true},
@@ -72,13 +74,27 @@ static bool speaks_of_slots(const char *text)
     return fits(text, "MOVED") || fits(text, "ASK");
 }
 
+static bool speaks_of_rights(const char *text)
+{
+    return fits(text, "NOPERM") || fits(text, NOT_ALLOWED) || fits(text, ACL_FAILURE);
+}
+
+/* Redis 7 puts the hash of a script and a line of it behind what the script met. */
+static size_t length_without_place(const char *text)
+{
+    static const char word[] = " script: ";
+
+    for (const char *p = strstr(text, word); p; p = strstr(p + 1, word))
+        if (strspn(p + sizeof(word) - 1, "0123456789abcdef") == 40)
+            return (size_t)(p - text);
+    return strlen(text);
+}
+
 int jobq__redis_refused(rds_store *store, const rds_value *value)
 {
     const char *text = value->type == RDS_ERROR ? value->p : "an answer that makes no sense";
-    const char *where = strstr(text, " script: "); /* Redis 7: its hash and a line of it */
-    int n = where ? (int)(where - text) : (int)strlen(text);
+    int n = (int)length_without_place(text);
     size_t i = 0;
-    bool rights;
 
     while (!fits(text, refusals[i].word))
         i++;
@@ -86,7 +102,6 @@ int jobq__redis_refused(rds_store *store, const rds_value *value)
         text += sizeof(REFUSED);
         n -= (int)sizeof(REFUSED);
     }
-    rights = fits(text, "NOPERM") || fits(text, NOT_ALLOWED);
     if (refusals[i].reconnect)
         jobq__redis_drop(store);
     if (!store->cluster && speaks_of_slots(text))
@@ -95,7 +110,7 @@ int jobq__redis_refused(rds_store *store, const rds_value *value)
                                       "redis-cluster://)",
                                       text);
     return jobq__error_set_driver(refusals[i].code, refusals[i].flags, "redis", 0, "redis: %.*s%s",
-                                  n, text, rights ? NEEDED : "");
+                                  n, text, speaks_of_rights(text) ? NEEDED : "");
 }
 
 int jobq__redis_nonsense(rds_store *store)

@@ -14,7 +14,7 @@
 #include "util/error.h"
 #include "util/str.h"
 
-enum { DEFAULT_PORT = 6379, CONNECT_TIMEOUT_MS = 5000, OLDEST = 60200 };
+enum { DEFAULT_PORT = 6379, CONNECT_TIMEOUT_MS = 5000 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -22,11 +22,6 @@ enum { DEFAULT_PORT = 6379, CONNECT_TIMEOUT_MS = 5000, OLDEST = 60200 };
 static int refuse(const char *what)
 {
     return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, NULL, 0, "redis: %s", what);
-}
-
-static int refuse_server(const char *what)
-{
-    return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", 0, "redis: %s", what);
 }
 
 static const char *extra(const jobq_driver_config *config, const char *name)
@@ -216,59 +211,6 @@ static size_t ask(rds_store *store, rds_link *link, bool first)
     return n + 5;
 }
 
-/* The value of a line of INFO. */
-static const char *line_of(const char *info, const char *name)
-{
-    const char *line = strstr(info, name);
-
-    return line ? line + strlen(name) : "";
-}
-
-static int read_version(const char *info)
-{
-    const char *p = line_of(info, "redis_version:");
-    long version = 0;
-
-    for (int i = 0; i < 3; i++) {
-        char *end;
-
-        version = version * 100 + strtol(p, &end, 10) % 1000;
-        p = *end == '.' ? end + 1 : end;
-    }
-    return (int)version;
-}
-
-/* An account that may not ask for it is believed. */
-static int check_server(rds_store *store, const rds_value *info, const rds_value *time)
-{
-    rds_walk walk = {time, 0};
-    int version;
-    int64_t seconds, uptime, micros;
-
-    if (info->type != RDS_TEXT)
-        return info->type == RDS_ERROR && strncmp(info->p, "NOPERM", 6) == 0
-                   ? 0
-                   : jobq__redis_refused(store, info);
-    version = read_version(info->p);
-    if (version > 0 && version < OLDEST)
-        return jobq__error_set_driver(JOBQ_ECONF, JOBQ__FATAL, "redis", version,
-                                      "redis: the server is version %d.%d (needed: 6.2 or newer)",
-                                      version / 10000, version / 100 % 100);
-    if ((strncmp(line_of(info->p, "redis_mode:"), "cluster", 7) == 0) != (store->cluster != NULL))
-        return refuse_server(store->cluster
-                                 ? "the server is not part of a Redis Cluster: write redis://"
-                                 : "the server is part of a Redis Cluster: write "
-                                   "redis-cluster://host1:7000,host2:7000");
-    if (strncmp(line_of(info->p, "redis_mode:"), "sentinel", 8) == 0)
-        return refuse_server("the server is a Sentinel: name the master itself");
-    uptime = strtoll(line_of(info->p, "uptime_in_seconds:"), NULL, 10);
-    micros = strtoll(line_of(info->p, "server_time_usec:"), NULL, 10);
-    seconds = micros ? micros / 1000000 : jobq__redis_int(&walk); /* of one reading with uptime */
-    if (!store->cluster || store->started_at_ms < (seconds - uptime) * 1000)
-        store->started_at_ms = (seconds - uptime) * 1000; /* of the last one of a Cluster */
-    return 0;
-}
-
 /* The same error, with the account or the database it is about. */
 static int refuse_greeting(rds_store *store, const rds_value *value, bool account)
 {
@@ -301,7 +243,7 @@ static int read_greeting(rds_store *store, rds_value **values, size_t n, bool fi
         return jobq__redis_refused(store, values[n - 1]);
     if (!store->cluster)
         store->version = jobq__redis_read_version(values[n - 1]);
-    return check_server(store, values[n - 3], values[n - 2]);
+    return jobq__redis_check_server(store, values[n - 3], values[n - 2]);
 }
 
 static int find_address(rds_store *store, jobq_slice key, rds_address *out, int64_t deadline_ms)

@@ -25,23 +25,10 @@ typedef struct {
 /* The value of a line, ended by its NUL; "" = it is not there. */
 static const char *line_of(const server_view *v, const char *name)
 {
-    const size_t n = strlen(name);
-    const char *p = v->info;
+    const jobq_slice value = jobq__redis_info(v->info, name);
+    const char *copy = jobq__arena_copy(&v->store->arena, value.p, value.n);
 
-    while (p && *p) {
-        if (strncmp(p, name, n) == 0 && p[n] == ':') {
-            const size_t length = strcspn(p + n + 1, "\r\n");
-            char *copy = jobq__arena_alloc(&v->store->arena, length + 1);
-
-            if (!copy)
-                return "";
-            memcpy(copy, p + n + 1, length);
-            return copy;
-        }
-        p = strchr(p, '\n');
-        p = p ? p + 1 : NULL;
-    }
-    return "";
+    return copy ? copy : "";
 }
 
 static bool is(const server_view *v, const char *name, const char *value)
@@ -141,8 +128,11 @@ static int check_replicas(server_view *v)
 
 static int check_all(server_view *v)
 {
-    int rc = SAY(v, OK, "version", NULL, "Redis %s", line_of(v, "redis_version"));
+    char name[64];
+    int rc;
 
+    jobq__redis_name_server(v->info, name, sizeof(name));
+    rc = SAY(v, OK, "version", NULL, "%s", name);
     rc = rc ? rc : check_eviction(v);
     rc = rc ? rc : check_memory(v);
     rc = rc ? rc : check_durability(v);

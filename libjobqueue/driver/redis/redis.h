@@ -202,6 +202,16 @@ int64_t jobq__redis_connect_deadline(const rds_store *store);
 void jobq__redis_drop(rds_store *store); /* the connections for calls */
 bool jobq__redis_is_up(const rds_store *store);
 
+/* ---- what INFO says (server.c) --------------------------------------------------------------- */
+
+/* The value of a line, up to its end; empty = it is not there. */
+jobq_slice jobq__redis_info(const char *info, const char *name);
+/* "Redis 7.0.15", "Valkey 8.1.1" */
+void jobq__redis_name_server(const char *info, char *out, size_t room);
+/* Is it a server for this store, and since when does it run? From INFO and TIME. An account that
+ * may not ask for them is believed. */
+int jobq__redis_check_server(rds_store *store, const rds_value *info, const rds_value *time);
+
 /* table.c */
 extern const jobq_driver jobq__redis_driver, jobq__redis_cluster_driver;
 

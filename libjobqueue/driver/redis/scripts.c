@@ -2711,7 +2711,7 @@ const rds_script jobq__redis_scripts[RDS_SCRIPTS] = {
      "end\n"
      "return answer\n"},
     [RDS_SCRIPT_PROBE] =
-    {"probe", "1a942af0781057d5a5924451f56292adadec781a", 1751,
+    {"probe", "d34373a4e06b20d88e8205ffe0462a32bb68b800", 1788,
      "local GROUP, BACK, TAKEN = 'workers', 'back', 'taken'\n"
      "local FAR, LAST = 9007199254740991, '18446744073709551615-18446744073709551615'\n"
      "local key, refused = KEYS[1] .. ':nothing', {}\n"
@@ -2733,8 +2733,9 @@ const rds_script jobq__redis_scripts[RDS_SCRIPTS] = {
      "for _, one in ipairs(tries) do\n"
      "local said = redis.pcall(unpack(one))\n"
      "said = type(said) == 'table' and said.err\n"
-     "if said and (said:find('NOPERM') or said:find(\"can't run this command\") or said:find(\"can't access\")) then\n"
-     "refused[#refused + 1] = one[1] .. ': ' .. said:gsub(' script:.*', '')\n"
+     "if said and (said:find('NOPERM') or said:find('ACL failure') or said:find(\"can't run this command\") or\n"
+     "said:find(\"can't access\")) then\n"
+     "refused[#refused + 1] = one[1] .. ': ' .. said:gsub(' script: %x+, on .*', '')\n"
      "end\n"
      "end\n"
      "redis.pcall('DEL', key)\n"

@@ -225,7 +225,7 @@ class Attempt:
         if done:
             return True
         if isinstance(value, SystemExit):
-            self._conclude_exit(exit_status(value))
+            self._conclude_exit(value)
         else:
             self._conclude_raise(value)
         return False
@@ -294,12 +294,13 @@ class Attempt:
         if error is not None:
             log.error("the result of %s %s cannot be kept: %s", self.job.name, self.job.id, error)
 
-    def _conclude_exit(self, status: int) -> None:
-        text = f"the handler called sys.exit({status})"
-        self.exited = status
+    def _conclude_exit(self, error: SystemExit) -> None:
+        self.exited = exit_status(error)
+        text = f"the handler called sys.exit({self.exited})"
         self._retire(text)
         if not self._take_decision():
-            self.job._set_error(text)
+            said = f": {error.code}" if isinstance(error.code, str) and error.code else ""
+            self.job._set_error(text + said)
             self._end(_core.ENDED_EXITED)
 
     # ---- steps -------------------------------------------------------------------------------

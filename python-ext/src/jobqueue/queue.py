@@ -104,7 +104,11 @@ class Queue(_core.Queue):
     def on(self, event: str, listener: Listener) -> Queue:
         """Calls listener(Event) for each job this object has pushed; the event is "job.pushed"."""
         if event != "job.pushed":
-            raise ValueError(f'unknown event "{event}"; a Queue has job.pushed')
+            if event in _core.events():
+                raise ValueError(f'"{event}" is an event of a Worker, not of a Queue')
+            near = _core.event_nearest(event) == "job.pushed"
+            hint = ', did you mean "job.pushed"?' if near else "; a Queue has job.pushed"
+            raise ValueError(f'unknown event "{event}"{hint}')
         if not callable(listener):
             raise TypeError("on(): the listener must be callable")
         if not hasattr(self, "_listeners"):
@@ -130,12 +134,12 @@ class Queue(_core.Queue):
         (0: look once). NotFound: there is no such job, or nothing of it is kept. PayloadError: its
         result could not be kept. Other threads may use this Queue meanwhile.
         """
-        return self._wait_until(id, _deadline(timeout), None)
+        end = _deadline(timeout)
+        return self._wait_until(id, end, end - time.monotonic(), None)
 
-    def _wait_until(self, id: str, end: float, stop: threading.Event | None) -> Any:
+    def _wait_until(self, id: str, end: float, span: float, stop: threading.Event | None) -> Any:
         """In steps: somebody may ask it to stop, and a signal that comes between two instructions of
         the core is only seen when it returns."""
-        begin = time.monotonic()
         with self._borrow() as handle:
             while True:
                 left = max(0.0, end - time.monotonic())
@@ -144,8 +148,8 @@ class Queue(_core.Queue):
                     return handle._wait(id, 0 if handle is self else step)
                 except WaitTimeout as error:
                     if left <= step or (stop is not None and stop.is_set()):
-                        waited = max(0.0, end - begin)  # this step was only the last of several
-                        error.args = (f'job "{id}" had not ended after {waited:.3g} s',)
+                        # this step was only the last of several
+                        error.args = (f'job "{id}" had not ended after {max(0.0, span):.3g} s',)
                         raise
                 if handle is self:
                     time.sleep(step)
@@ -170,9 +174,10 @@ class Queue(_core.Queue):
         """wait() for asyncio; in a thread of its own, not of the loop's executor."""
         stop = threading.Event()
         end = _deadline(timeout)
+        span = end - time.monotonic()  # a thread may come to it later
         try:
             return await asyncio.get_running_loop().run_in_executor(
-                _pool_of_waiters(), self._wait_until, id, end, stop
+                _pool_of_waiters(), self._wait_until, id, end, span, stop
             )
         finally:
             stop.set()

@@ -161,7 +161,10 @@ class Task(Generic[P, R]):
     # ---- pushing -----------------------------------------------------------------------------
 
     def _payload(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f'task "{self.name}": {error}') from None
         payload: dict[str, Any] = {}
         for name, value in bound.arguments.items():
             kind = self._signature.parameters[name].kind

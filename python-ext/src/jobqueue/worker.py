@@ -109,13 +109,17 @@ class Worker:
 
     def on(self, event: str, listener: Listener) -> Worker:
         """Calls listener(Event)."""
-        if event == "job.pushed" or event not in _core.events():
+        if event == "job.pushed":
+            raise ValueError('"job.pushed" is an event of a Queue, not of a Worker')
+        if event not in _core.events():
             near = _core.event_nearest(event)
             known = [name for name in _core.events() if name != "job.pushed"]
             hint = (
-                f'did you mean "{near}"?' if near in known else f"a Worker has {', '.join(known)}"
+                f', did you mean "{near}"?'
+                if near in known
+                else f"; a Worker has {', '.join(known)}"
             )
-            raise ValueError(f'unknown event "{event}", {hint}')
+            raise ValueError(f'unknown event "{event}"{hint}')
         if not callable(listener):
             raise TypeError("on(): the listener must be callable")
         self._core.listen(event)
@@ -144,7 +148,12 @@ class Worker:
     # ---- running -----------------------------------------------------------------------------
 
     def run(self, queues: str | Iterable[str] = (), **options: Any) -> int:
-        """Runs jobs until told to stop; returns the exit code."""
+        """Runs jobs until told to stop; returns the exit code.
+
+        stop_when_empty=True ends it when nothing is ready and nothing runs here: delayed jobs, and
+        retries that wait for their backoff, are left to later runs. stop_when_empty_for=SECONDS, with
+        more than the longest backoff, runs those retries, too.
+        """
         output, options = _take_output(options)
         return self._run(queues, options, output if output is not None else self._output)
 

@@ -259,6 +259,8 @@ static const struct {
     {W, JOBQ_STYLE_CAMEL, "max_time", "did you mean \"maxTime\"?"},
     {W, JOBQ_STYLE_KEBAB, "--max-tmie", "did you mean \"--max-time\"?"},
     {W, JOBQ_STYLE_SNAKE, "maxTime", "did you mean \"max_time\"?"},
+    {H, JOBQ_STYLE_CAMEL, "faild", "did you mean \"failed\"?"}, /* an option of the extensions */
+    {P, JOBQ_STYLE_SNAKE, "contxt", "did you mean \"context\"?"},
     {W, JOBQ_STYLE_SNAKE, "zzzzzzzzzz", "unknown option \"zzzzzzzzzz\""},
     {W, JOBQ_STYLE_SNAKE, "", "unknown option \"\""},
     {P, JOBQ_STYLE_CAMEL, "maxTime", "option \"maxTime\" belongs to the worker, not to push"},

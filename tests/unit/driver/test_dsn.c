@@ -164,7 +164,9 @@ static void test_stores_refused(void **state)
                    "unknown option \"nope\" (allowed: queue, max_payload, capacity, migrate, "
                    "read_timeout, synchronous, dead_retention)");
     expect_refusal("sqlite:q.db?Track=1", "option \"track\" belongs to push");
-    expect_refusal("sqlite:q.db?BUSY_TIMEOUT=-1", "did you mean \"read_timeout\"?");
+    expect_refusal("sqlite:q.db?BUSY_TIMEOUT=-1", "unknown option \"BUSY_TIMEOUT\" (allowed: ");
+    expect_refusal("sqlite:q.db?READ_TIMOUT=-1", "did you mean \"read_timeout\"?");
+    expect_refusal("sqlite:q.db?cap=-1", "did you mean \"capacity\"?");
     expect_refusal("sqlite:q.db?MIGRATE=0", "did you mean \"migrate\"?");
 }
 

@@ -211,7 +211,7 @@ static void writes_doubles(void **state)
 
 static const char *candidate(void *payload, size_t i)
 {
-    static const char *const words[] = {"max_time", "max_jobs", "timeout", "tries", NULL};
+    static const char *const words[] = {"max_time", "max_jobs", "timeout", "tries", "top", NULL};
 
     (void)payload;
     return words[i];
@@ -222,8 +222,26 @@ static void finds_the_nearest(void **state)
     static const struct {
         const char *word, *want;
     } rows[] = {
-        {"max_tme", "max_time"}, {"timout", "timeout"}, {"trys", "tries"}, {"max_jbs", "max_jobs"},
-        {"rteis", "tries"},      {"tri", NULL},         {"zzzz", NULL},    {"", NULL}};
+        {"max_tme", "max_time"},
+        {"timout", "timeout"},
+        {"max_jbs", "max_jobs"},
+        {"rteis", NULL}, /* two swaps of five letters */
+        {"tires", "tries"},
+        {"rties", "tries"},
+        {"TRIES", "tries"},
+        {"tpo", "top"},
+        {"nope", NULL}, /* of "top" two letters are left */
+        {"stop", NULL}, /* the first letter is seldom the mistyped one */
+        {"trys", NULL},
+        {"tri", "tries"},
+        {"time", "timeout"},
+        {"max", NULL}, /* of which? */
+        {"timeoutSeconds", "timeout"},
+        {"timeout-ms", "timeout"},
+        {"topic", NULL},
+        {"zzzz", NULL},
+        {"", NULL},
+    };
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

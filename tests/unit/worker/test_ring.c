@@ -169,6 +169,39 @@ static void test_unpublished(void **state)
     munmap(r, sizeof(*r));
 }
 
+/* What is said to fit does, in that order, and when some of it is left out. */
+static void test_planned(void **state)
+{
+    shared_ring *r = make_ring();
+    uint64_t dice = 88172645463325252u, cursor = 0;
+    size_t lengths[SIZE / 8], n = 0;
+
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        uint64_t head = jobq__ring_head(&r->ring);
+        const bool some = next_random(&dice) % 2;
+        size_t count = 0;
+
+        while ((n = next_length(&dice)), jobq__ring_fits(&r->ring, &head, n))
+            lengths[count++] = n;
+        for (size_t i = 0; i < count; i++) {
+            if (some && next_random(&dice) % 3 == 0)
+                continue;
+            assert_non_null(jobq__ring_reserve(&r->ring, (char *)r, lengths[i]));
+            jobq__ring_publish(&r->ring, lengths[i]);
+        }
+        if (!some) {
+            assert_int_equal(jobq__ring_head(&r->ring), head);
+            assert_null(jobq__ring_reserve(&r->ring, (char *)r, n));
+        }
+        for (uint64_t many = next_random(&dice) % 200; many > 0; many--)
+            if (!jobq__ring_look(&r->ring, (char *)r, &cursor, &n))
+                break;
+        jobq__ring_release(&r->ring, cursor);
+    }
+    munmap(r, sizeof(*r));
+}
+
 /* Rule D7: a handler that wrote over its ring does not take the reader with it. */
 static void test_garbage(void **state)
 {
@@ -198,9 +231,8 @@ static void test_garbage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_and_empty),
-        cmocka_unit_test(test_unpublished),
-        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_full_and_empty), cmocka_unit_test(test_unpublished),
+        cmocka_unit_test(test_planned),        cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_two_processes),
     };
 

@@ -5,8 +5,10 @@
 #include "harness/harness.h"
 
 #include <jobqueue/jobqueue.h>
+#include <signal.h>
 #include <string.h>
 
+#include "util/fd.h"
 #include "worker/worker.h"
 
 typedef struct {
@@ -51,7 +53,7 @@ static void test_handlers(void **state)
     assert_ok(jobq_worker_handle(f->worker, "a", 1, 2, NULL));
     assert_ok(jobq_worker_handle(f->worker, "ab", 2, 1, NULL));
     assert_code(jobq_worker_handle(f->worker, "a", 1, 2, NULL), JOBQ_EINVAL);
-    assert_said("a version 2 is announced already");
+    assert_said("a handler for \"a\" version 2 is registered already");
     assert_code(jobq_worker_handle(f->worker, "b", 1, 0, NULL), JOBQ_EINVAL);
     assert_code(jobq_worker_handle(f->worker, "", 0, 1, NULL), JOBQ_EINVAL);
     assert_code(jobq_worker_handle(f->worker, "b", 1, 1, wrong), JOBQ_EINVAL);
@@ -219,6 +221,24 @@ static void test_stop_texts(void **state)
     assert_string_equal(text, "asked to shut down");
 }
 
+/* Rule H3: a pipe has room for 65536 bytes, and however often threads wake an idle worker before it
+ * comes to read them, there is room for a signal's. */
+static void test_wakes_leave_room_for_signals(void **state)
+{
+    (void)state;
+    assert_ok(jobq__signals_install(false));
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 70000; i++)
+            jobq__signals_wake();
+        assert_int_equal(jobq__fd_wait(jobq__signals_fd(), 0), 1); /* it ends the wait */
+        raise(SIGTERM);
+        assert_int_equal(jobq__signals_next(), SIGTERM);
+        assert_int_equal(jobq__signals_next(), 0);
+        assert_int_equal(jobq__fd_wait(jobq__signals_fd(), 0), 0);
+    }
+    jobq__signals_restore();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -233,6 +253,7 @@ int main(void)
         TEST(test_listen),
         cmocka_unit_test(test_stop_texts),
         cmocka_unit_test(test_without_a_store),
+        cmocka_unit_test(test_wakes_leave_room_for_signals),
     };
 
     return cmocka_run_group_tests_name("worker/worker", tests, NULL, NULL);

@@ -21,8 +21,9 @@ local tries = {
 for _, one in ipairs(tries) do
     local said = redis.pcall(unpack(one))
     said = type(said) == 'table' and said.err
-    if said and (said:find('NOPERM') or said:find("can't run this command") or said:find("can't access")) then
-        refused[#refused + 1] = one[1] .. ': ' .. said:gsub(' script:.*', '')
+    if said and (said:find('NOPERM') or said:find('ACL failure') or said:find("can't run this command") or
+        said:find("can't access")) then
+        refused[#refused + 1] = one[1] .. ': ' .. said:gsub(' script: %x+, on .*', '')
     end
 end
 redis.pcall('DEL', key)
