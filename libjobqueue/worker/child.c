@@ -392,11 +392,16 @@ static void replace_stdin(void)
 }
 
 /* Text that the handler leaves to stdio must not wait for a full buffer that a kill throws away.
- * What the application made unbuffered stays so. */
+ * What the application made unbuffered stays so. A buffer that has been written to goes on being
+ * filled up, so it gets another one, which it has for the rest of this process' life. */
 static void set_line_buffering(void)
 {
-    if (__fbufsize(stdout) != 1)
-        setvbuf(stdout, NULL, _IOLBF, 0);
+    char *buffer;
+
+    if (__fbufsize(stdout) == 1)
+        return;
+    buffer = jobq__alloc(BUFSIZ);
+    setvbuf(stdout, buffer, _IOLBF, buffer ? BUFSIZ : 0);
 }
 
 static void part_from_parent(jobq_worker *worker, uint32_t slot)

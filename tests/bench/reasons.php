@@ -58,6 +58,7 @@ return [
             . 'that comes before the push finds nothing.',
         'commits_single' => 'a job at a time is two commits, one that reserves it and one that settles it, and InnoDB has none that does not wait for '
             . 'the disk (the setting is the server\'s, not a session\'s); below two because some jobs are reserved together.',
+        'due_rate' => 'a promotion moves each job to another range of the index before it can be reserved, in steps that leave room for pushes.',
         'depth' => 'the front of the long queue was pushed long ago and is read from the disk, that of the short one is still in memory: '
             . '500 pages of 16 KB for 20,000 jobs with the buffer pool of 64 MB that the server has here, none (and no difference) with 1 GB.',
         'depth_delayed' => 'single drains of 20,000 jobs differ by more than the target allows.',

@@ -373,7 +373,8 @@ static int do_says(jobq_job *job, int arg)
 /* A line without an end, then nothing for so long. */
 static int do_halts(jobq_job *job, int arg)
 {
-    printf("before %s\n", jobq_job_id(job));
+    printf("before %s", jobq_job_id(job));
+    putchar('\n');
     put_text(1, "half a line of ");
     put_text(1, jobq_job_id(job));
     note("halted", jobq_job_name(job, NULL), jobq_job_id(job));
