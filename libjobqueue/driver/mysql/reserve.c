@@ -28,18 +28,14 @@ enum { HINT_WORTH = 64 }; /* jobs of one claim from which on a hint is worth its
 #define TAKEN LINE("1", "")
 /* The record stays until this is committed: it was alive when it was looked at, but we may have
  * stood still since (maintain.c sweeps old ones). */
-#define HOLD                                                                                 \
-    "UPDATE jobqueue_job FORCE INDEX (PRIMARY) "                                             \
-    "SET place=?1, nonce=?2+seq, fence=fence+1, deliveries=deliveries+1 WHERE seq IN ({?}) " \
-    "AND EXISTS(SELECT 1 FROM jobqueue_worker w WHERE w.worker=?1 LOCK IN SHARE MODE)"
+#define MARK                                     \
+    "UPDATE jobqueue_job FORCE INDEX (PRIMARY) " \
+    "SET place=?1, nonce=?2+seq, fence=fence+1, deliveries=deliveries+1 WHERE "
+#define ALIVE " AND EXISTS(SELECT 1 FROM jobqueue_worker w WHERE w.worker=?1 LOCK IN SHARE MODE)"
+#define HOLD MARK "seq IN ({?})" ALIVE
 /* Of jobs that stand side by side. The limit is how many there are: without it the row behind the
  * last one would be read and locked, too. */
-#define HOLD_RUN                                                                        \
-    "UPDATE jobqueue_job FORCE INDEX (PRIMARY) "                                        \
-    "SET place=?1, nonce=?2+seq, fence=fence+1, deliveries=deliveries+1 "               \
-    "WHERE seq BETWEEN ?3 AND ?4 "                                                      \
-    "AND EXISTS(SELECT 1 FROM jobqueue_worker w WHERE w.worker=?1 LOCK IN SHARE MODE) " \
-    "ORDER BY seq LIMIT ?5"
+#define HOLD_RUN MARK "seq BETWEEN ?3 AND ?4" ALIVE " ORDER BY seq LIMIT ?5"
 #define BODIES "SELECT seq, body FROM jobqueue_job WHERE seq IN ({?})"
 
 /* ---- reserve --------------------------------------------------------------------------------- */

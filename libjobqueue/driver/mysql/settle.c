@@ -3,9 +3,9 @@
  * Settling a batch. What most jobs end with (done, given back) is one statement for all of them,
  * fenced by worker and nonce: a nonce belongs to one hand-out, so that the pair of lists cannot
  * match crosswise. Done jobs that stand side by side and come from one reservation, as those of a
- * queue that is drained, are a range, which the server takes in less than half the time. If the
- * statements do not reach as many rows as there are hand-outs the batch is done again carefully:
- * the rows are locked and read first, and each settlement is judged by its own.
+ * queue that is drained, are a range, which is less to say and to look up. If the statements do
+ * not reach as many rows as there are hand-outs the batch is done again carefully: the rows are
+ * locked and read first, and each settlement is judged by its own.
  */
 #include <stdlib.h>
 
