@@ -390,7 +390,7 @@ static bool owns_text(const jobq__option *o)
     return o->type == JOBQ__TYPE_TEXT || o->type == JOBQ__TYPE_WORD || o->type == JOBQ__TYPE_NAMES;
 }
 
-/* Read from the table once: messages are reset for every push. */
+/* Read from the table once. */
 static jobq__settings defaults;
 static pthread_once_t defaults_read = PTHREAD_ONCE_INIT;
 
@@ -434,15 +434,22 @@ void jobq_conf_free(jobq_conf *conf)
     jobq__free(conf);
 }
 
+static void take_back(jobq_conf *conf, const jobq__option *o)
+{
+    conf->given[o->offset] = 0;
+    jobq__option_restore(o, &conf->s, &defaults);
+}
+
+/* Done for every push: what was not given has its default already. */
 void jobq_conf_reset(jobq_conf *conf)
 {
     if (!conf)
         return;
     conf->words = conf->style;
-    memset(conf->given, 0, sizeof(conf->given));
+    for (size_t i = 0; i < conf->given_count; i++)
+        take_back(conf, &jobq__options[conf->given_rows[i]]);
     conf->given_count = 0;
     jobq__arena_reset(&conf->texts);
-    jobq__settings_default(&conf->s);
 }
 
 int jobq_conf_merge(jobq_conf *conf, const jobq_conf *over)

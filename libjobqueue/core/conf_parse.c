@@ -375,6 +375,11 @@ int jobq__option_append(const jobq__option *o, jobq__settings *s, jobq__arena *t
     return JOBQ_EINVAL;
 }
 
+void jobq__option_restore(const jobq__option *o, jobq__settings *s, const jobq__settings *defaults)
+{
+    memcpy(field_of(o, s), (const char *)defaults + o->offset, types[o->type].size);
+}
+
 static int copy_names(jobq__names *to, jobq__arena *texts, const jobq__names *from)
 {
     jobq__names list = {0};

@@ -57,6 +57,8 @@ int jobq__option_append(const jobq__option *o, jobq__settings *s, jobq__arena *t
 /* Copies the field from one to the other, texts into the arena. */
 int jobq__option_copy(const jobq__option *o, jobq__settings *to, jobq__arena *texts,
                       const jobq__settings *from);
+/* Puts the default back; a default holds no text. */
+void jobq__option_restore(const jobq__option *o, jobq__settings *s, const jobq__settings *defaults);
 
 /* Ten calendar years at their longest: the most a delay or span may be. */
 #define JOBQ__TEN_YEARS_S 315619200

@@ -269,7 +269,7 @@ static int check_due(const jobq_conf *o)
     if (jobq__conf_given(o, at_ms) && jobq__conf_given(o, delay_ms))
         return jobq__error_set_subject(JOBQ_EINVAL, "at", 2,
                                        "options \"at\" and \"delay\" cannot both be given");
-    if (o->s.at_ms - jobq__clock_wall_ms() > (int64_t)JOBQ__TEN_YEARS_S * 1000)
+    if (o->s.at_ms > 0 && o->s.at_ms - jobq__clock_wall_ms() > (int64_t)JOBQ__TEN_YEARS_S * 1000)
         return jobq__error_set_subject(JOBQ_EINVAL, "at", 2,
                                        "option \"at\" must be within ten years from now");
     return 0;

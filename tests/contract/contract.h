@@ -56,6 +56,9 @@ void test_b3_stored_together(void **state);
 void test_c3_crowd(void **state);
 void test_b3_refused_in_a_large_call(void **state); /* large.c, as the rest */
 void test_b3_most_of_a_large_call(void **state);
+void test_c1_lines_of_a_large_call(void **state);
+void test_c1_due_after_a_large_call(void **state);
+void test_b6_replaced_in_a_large_call(void **state);
 void test_c3_stale_amid_neighbours(void **state);
 void test_c3_twice_amid_neighbours(void **state);
 

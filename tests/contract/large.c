@@ -43,9 +43,10 @@ static const char *expected_holder(size_t i)
     return i == HELD ? "holder" : "job-0519";
 }
 
-static bool is_delayed(size_t i)
+/* Single ones and blocks, each half of which waits for another moment. */
+static int64_t delay_of(size_t i)
 {
-    return i % 7 == 3;
+    return i % 7 == 3 || i / 20 % 5 == 1 ? i / 10 % 2 ? 900000 : 600000 : 0;
 }
 
 static void fill_item(jobq_push *item, texts *t, size_t i)
@@ -56,7 +57,7 @@ static void fill_item(jobq_push *item, texts *t, size_t i)
     *item = job_item(t->id, "q");
     item->body = TEXT(t->body);
     item->version = 1 + (int32_t)i;
-    item->delay_ms = is_delayed(i) ? 600000 : 0;
+    item->delay_ms = delay_of(i);
     if (i % 3)
         item->header = jobq__slice("\1m", i % 3 == 1 ? 2 : 0); /* else absent */
     if (!contract_has(JOBQ_FEATURE_UNIQUE) || (i % 5 && i != KEY_TWICE - 1))
@@ -70,7 +71,7 @@ static void expect_stored(const jobq_push *item, size_t i)
     const jobq_record *r = find_job(item->id.p);
 
     assert_non_null(r);
-    assert_int_equal(r->state, is_delayed(i));
+    assert_int_equal(r->state, delay_of(i) > 0);
     assert_int_equal(r->version, item->version);
     assert_true(jobq__slice_equal(r->body, item->body));
     assert_true(jobq__slice_equal(r->header, item->header));
@@ -95,7 +96,7 @@ void test_b3_refused_in_a_large_call(void **state)
 {
     jobq_push *items = calloc(MANY, sizeof(*items));
     texts *t = calloc(MANY, sizeof(*t));
-    size_t ready = 1, delayed = 0;
+    size_t ready = 1, delayed = 0, later = 0;
 
     (void)state;
     push_before();
@@ -109,14 +110,146 @@ void test_b3_refused_in_a_large_call(void **state)
         if (items[i].result)
             continue;
         expect_stored(&items[i], i);
-        delayed += is_delayed(i);
-        ready += !is_delayed(i);
+        delayed += delay_of(i) > 0;
+        later += delay_of(i) == 900000;
+        ready += delay_of(i) == 0;
     }
     assert_int_equal(count_jobs("q").ready, ready);
     assert_int_equal(count_jobs("q").delayed, delayed);
     assert_int_equal(reserve_jobs("w", "q", 60), 60);
     for (const jobq_record *r = got.first; r && r->next; r = r->next)
         assert_true(r == got.first || memcmp(r->id.p, r->next->id.p, r->id.n) < 0);
+    pass_time(700000, 0);
+    maintain_all();
+    assert_int_equal(count_jobs("q").delayed, later);
+    free(items);
+    free(t);
+}
+
+/* Blocks of one to nine neighbours go to the same line; those of "full" end at its limit. */
+enum { FULL_AT = 70 };
+
+static const char *queue_of(size_t i)
+{
+    static const char *const queues[] = {"q", "full", "p"};
+
+    return queues[i * i / 9 % 3];
+}
+
+static int priority_of(size_t i)
+{
+    return i / 50 % 2 ? 7 : 2;
+}
+
+/* What is expected of a queue: those of the higher priority first, both in the order of the call. */
+static void expect_line(const char *queue, size_t most)
+{
+    const jobq_record *r = NULL;
+    char id[24];
+
+    for (int priority = 7; priority >= 2; priority -= 5)
+        for (size_t i = 0, place = 0; i < MANY; i++) {
+            if (strcmp(queue_of(i), queue) != 0 || place++ >= most || priority_of(i) != priority)
+                continue;
+            if (!r && reserve_jobs("w", queue, MANY))
+                r = got.first;
+            snprintf(id, sizeof(id), "job-%04zu", i);
+            assert_non_null(r);
+            assert_memory_equal(r->id.p, id, strlen(id));
+            r = r->next;
+        }
+    assert_null(r);
+    assert_int_equal(reserve_jobs("w", queue, MANY), 0);
+}
+
+static void push_into_lines(int64_t delay_ms)
+{
+    jobq_limit limit = {.queue = TEXT("full"), .value = FULL_AT};
+    jobq_push *items = calloc(MANY, sizeof(*items));
+    texts *t = calloc(MANY, sizeof(*t));
+    size_t in_full = 0;
+
+    assert_ok(jobq__store_capacity(store, &limit));
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(t[i].id, sizeof(t[i].id), "job-%04zu", i);
+        items[i] = job_item(t[i].id, queue_of(i));
+        items[i].priority = (uint8_t)priority_of(i);
+        items[i].delay_ms = delay_ms;
+    }
+    assert_ok(jobq__store_push(store, items, MANY));
+    for (size_t i = 0; i < MANY; i++) {
+        const bool full = strcmp(queue_of(i), "full") == 0 && in_full++ >= FULL_AT;
+
+        assert_int_equal(items[i].result, full ? JOBQ_EFULL : 0);
+    }
+    free(items);
+    free(t);
+}
+
+static void expect_lines(void)
+{
+    expect_line("q", MANY);
+    expect_line("p", MANY);
+    expect_line("full", FULL_AT);
+}
+
+/* rules B4, C1: the jobs of a large call go to several lines in turn, and one of these becomes full
+ * on the way; each line has its own in order, and nobody stands in two or none. */
+void test_c1_lines_of_a_large_call(void **state)
+{
+    (void)state;
+    need_feature(JOBQ_FEATURE_PRIORITY, "priorities");
+    push_into_lines(0);
+    expect_lines();
+}
+
+/* rules B4, C1: the same when they come from a delay. */
+void test_c1_due_after_a_large_call(void **state)
+{
+    (void)state;
+    need_feature(JOBQ_FEATURE_PRIORITY, "priorities");
+    push_into_lines(600000);
+    assert_int_equal(reserve_jobs("w", "q", 1), 0);
+    pass_time(700000, 0);
+    maintain_all();
+    maintain_all(); /* one takes up to a thousand */
+    expect_lines();
+}
+
+/* rule B6: a job of the same call is replaced as any other that waits, and stands in its line
+ * once; the neighbours of before and behind it stay where they are. */
+void test_b6_replaced_in_a_large_call(void **state)
+{
+    jobq_push *items = calloc(MANY, sizeof(*items));
+    texts *t = calloc(MANY, sizeof(*t));
+    size_t n, stood = 0;
+
+    (void)state;
+    need_feature(JOBQ_FEATURE_UNIQUE, "unique keys");
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(t[i].id, sizeof(t[i].id), "job-%04zu", i);
+        snprintf(t[i].body, sizeof(t[i].body), "body of %zu", i);
+        items[i] = job_item(t[i].id, "q");
+        items[i].body = TEXT(t[i].body);
+        if (i % 100 == 3 || i % 100 == 60) {
+            snprintf(t[i].key, sizeof(t[i].key), "key-%zu", i / 100);
+            items[i].unique = TEXT(t[i].key);
+            items[i].on_duplicate = JOBQ_DUPLICATE_REPLACE;
+        }
+    }
+    assert_ok(jobq__store_push(store, items, MANY));
+    for (size_t i = 0; i < MANY; i++) {
+        const bool replaces = i % 100 == 60;
+
+        assert_int_equal(items[i].result, replaces ? 2 : 0);
+        assert_string_equal(items[i].holder, replaces ? t[i - 57].id : "");
+    }
+    assert_int_equal(count_jobs("q").ready, MANY - MANY / 100);
+    for (size_t i = 3; i < MANY; i += 100)
+        assert_true(jobq__slice_equal(find_job(t[i].id)->body, items[i + 57].body));
+    while (stood < MANY && (n = reserve_jobs("w", "q", MANY)) > 0)
+        stood += n;
+    assert_int_equal(stood, MANY - MANY / 100);
     free(items);
     free(t);
 }

@@ -16,9 +16,15 @@
 #define READY_ADD                                                 \
     "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) " \
     "VALUES(?1, ?2, ?3, ?4)"
+#define READY_ADD_RUN                                             \
+    "INSERT INTO jobqueue_ready(queue, rank, available_at, seq) " \
+    "SELECT ?1, ?2, ?3, seq FROM jobqueue_job WHERE seq BETWEEN ?4 AND ?5"
 #define DELAYED_ADD                                        \
     "INSERT INTO jobqueue_delayed(due, seq, queue, rank) " \
     "VALUES(?3, ?4, ?1, ?2)"
+#define DELAYED_ADD_RUN                                    \
+    "INSERT INTO jobqueue_delayed(due, seq, queue, rank) " \
+    "SELECT ?3, seq, ?1, ?2 FROM jobqueue_job WHERE seq BETWEEN ?4 AND ?5"
 #define ID_EXISTS "SELECT 1 FROM jobqueue_job WHERE id=?1"
 
 static int id_exists(sqlite_store *store, jobq_slice id)
@@ -95,30 +101,72 @@ int jobq__sqlite_add_job(sqlite_store *store, const jobq_push *item, int64_t que
     return step == SQLITE_DONE ? 1 : step == SQLITE_CONSTRAINT_UNIQUE ? 0 : jobq__error_code();
 }
 
-static int place_job(sqlite_store *store, const jobq_push *item, int64_t queue, int64_t due_ms,
-                     int64_t now_ms, int64_t seq)
-{
-    sqlite3_stmt *stmt = due_ms > now_ms ? jobq__sqlite_use(store, ST_DELAYED_ADD, DELAYED_ADD)
-                                         : jobq__sqlite_use(store, ST_READY_ADD, READY_ADD);
+/* Jobs stored one right after the other that belong into the same line, but stand in none yet. */
+typedef struct {
+    int64_t queue, due_ms, first, last; /* first = 0: none */
+    int rank;
+    bool delayed;
+} newcomers;
 
+/* [delayed][more than one] */
+static const struct {
+    sqlite_statement which;
+    const char *sql;
+} places[2][2] = {{{ST_READY_ADD, READY_ADD}, {ST_READY_ADD_RUN, READY_ADD_RUN}},
+                  {{ST_DELAYED_ADD, DELAYED_ADD}, {ST_DELAYED_ADD_RUN, DELAYED_ADD_RUN}}};
+
+static int place(sqlite_store *store, newcomers *new)
+{
+    const bool many = new->last > new->first;
+    sqlite3_stmt *stmt;
+
+    if (new->first == 0)
+        return 0;
+    stmt =
+        jobq__sqlite_use(store, places[new->delayed][many].which, places[new->delayed][many].sql);
     if (!stmt)
         return jobq__error_code();
-    sqlite3_bind_int64(stmt, 1, queue);
-    sqlite3_bind_int(stmt, 2, JOBQ__TOP_PRIORITY - item->priority);
-    sqlite3_bind_int64(stmt, 3, due_ms);
-    sqlite3_bind_int64(stmt, 4, seq);
+    sqlite3_bind_int64(stmt, 1, new->queue);
+    sqlite3_bind_int(stmt, 2, new->rank);
+    sqlite3_bind_int64(stmt, 3, new->due_ms);
+    sqlite3_bind_int64(stmt, 4, new->first);
+    if (many)
+        sqlite3_bind_int64(stmt, 5, new->last);
+    new->first = 0;
     return jobq__sqlite_run(store, stmt);
 }
 
-/* Stored: in its line, unless it is one too many for its queue. */
+static int add_newcomer(sqlite_store *store, newcomers *new, const newcomers *one)
+{
+    int rc;
+
+    if (new->first && one->first == new->last + 1 && one->queue == new->queue &&
+        one->due_ms == new->due_ms && one->rank == new->rank) {
+        new->last = one->last;
+        return 0;
+    }
+    rc = place(store, new);
+    *new = *one;
+    return rc;
+}
+
+/* Stored: soon in its line, unless it is one too many for its queue. Where there is a limit the
+ * lines are counted, so nobody may be missing in them. */
 static int admit(sqlite_store *store, jobq_push *item, int64_t queue, int64_t due_ms,
-                 int64_t now_ms)
+                 int64_t now_ms, newcomers *new)
 {
     const int64_t seq = sqlite3_last_insert_rowid(store->db);
-    int rc = jobq__sqlite_has_room(store, queue);
+    int rc = queue == store->unlimited ? 0 : place(store, new);
 
+    rc = rc < 0 ? rc : jobq__sqlite_has_room(store, queue);
     if (rc > 0)
-        return place_job(store, item, queue, due_ms, now_ms, seq);
+        return add_newcomer(store, new,
+                            &(newcomers){.queue = queue,
+                                         .due_ms = due_ms,
+                                         .first = seq,
+                                         .last = seq,
+                                         .rank = JOBQ__TOP_PRIORITY - item->priority,
+                                         .delayed = due_ms > now_ms});
     if (rc < 0)
         return rc;
     item->result = JOBQ_EFULL;
@@ -139,7 +187,7 @@ static int judge_guard(sqlite_store *store, jobq_push *item)
     return rc;
 }
 
-static int push_one(sqlite_store *store, jobq_push *item, int64_t now_ms)
+static int push_one(sqlite_store *store, jobq_push *item, int64_t now_ms, newcomers *new)
 {
     int64_t queue, due_ms = due_at(item, now_ms);
     int rc = item->guard ? judge_guard(store, item) : 1;
@@ -152,29 +200,37 @@ static int push_one(sqlite_store *store, jobq_push *item, int64_t now_ms)
     if (rc < 0)
         return rc;
     item->result = 0;
-    return rc ? admit(store, item, queue, due_ms, now_ms)
-              : judge_conflict(store, item, queue, due_ms, now_ms);
+    if (rc)
+        return admit(store, item, queue, due_ms, now_ms, new);
+    rc = place(store, new);
+    return rc < 0 ? rc : judge_conflict(store, item, queue, due_ms, now_ms);
 }
 
 int jobq__sqlite_add_follow(sqlite_store *store, const jobq_push *follow, int64_t now_ms)
 {
     jobq_push item;
+    newcomers new = {0};
+    int rc;
 
     if (!follow)
         return 0;
     item = *follow;
-    return push_one(store, &item, now_ms);
+    rc = push_one(store, &item, now_ms, &new);
+    return rc < 0 ? rc : place(store, &new);
 }
 
 static int push_all(sqlite_store *store, jobq_push *items, size_t n)
 {
     int64_t now_ms = jobq__clock_wall_ms();
+    newcomers new = {0};
     int rc = jobq__sqlite_begin_hurried(store, true);
 
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = push_one(store, &items[i], now_ms);
+        rc = push_one(store, &items[i], now_ms, &new);
+    if (rc == 0)
+        rc = place(store, &new);
     return jobq__sqlite_finish(store, rc);
 }
 
