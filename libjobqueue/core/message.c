@@ -199,6 +199,11 @@ const char *jobq_message_id(const jobq_message *m)
     return m->id[0] ? m->id : NULL;
 }
 
+const char *jobq_message_queue(const jobq_message *m)
+{
+    return m->options->s.queue;
+}
+
 int jobq_message_result(const jobq_message *m)
 {
     return m->result;

@@ -61,6 +61,8 @@ void php_jobq_fire_pushed(php_jobq_queue *queue, const jobq_message *m, zval *jo
     if (Z_TYPE(queue->listeners) != IS_ARRAY) {
         return;
     }
+    const char *to = jobq_message_queue(m);
+    to = to ? to : jobq_queue_default(queue->queue);
     array_init_size(&data, 2);
     add_assoc_string(&data, "id", jobq_message_id(m));
     if (Z_TYPE_P(job) == IS_STRING) {
@@ -73,7 +75,7 @@ void php_jobq_fire_pushed(php_jobq_queue *queue, const jobq_message *m, zval *jo
     }
     int status = 0;
     php_jobq_outcome outcome =
-        php_jobq_fire(&queue->listeners, "job.pushed", NULL, NULL, 0,
+        php_jobq_fire(&queue->listeners, "job.pushed", NULL, to, strlen(to),
                       jobq_queue_connection(queue->queue), &data, false, &status);
     zval_ptr_dtor(&data);
     if (outcome == PHP_JOBQ_FATAL) {

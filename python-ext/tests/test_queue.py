@@ -199,7 +199,8 @@ def test_listeners_hear_of_pushes(queue: Queue, caplog: pytest.LogCaptureFixture
     queue.on("job.pushed", heard.append).on("job.pushed", fails)
     id = queue.push("a", unique="k")
     queue.push("a", unique="k")
-    ids = queue.push_many([("b", 1), ("c", {1})])
+    ids = queue.push_many([("b", 1, {"queue": "more"}), ("c", {1})])
+    assert [event.queue for event in heard] == ["default", "more"]
     assert [event.data for event in heard] == [{"id": id, "name": "a"}, {"id": ids[0], "name": "b"}]
     assert "ValueError: listener" in caplog.text
     with pytest.raises(ValueError, match="job.pushed"):

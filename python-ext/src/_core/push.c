@@ -28,9 +28,9 @@ static void give_message(core_queue *self, jobq_message *m)
 
 static bool tell(core_queue *self, const jobq_message *m, PyObject *name)
 {
-    PyObject *id = PyUnicode_FromString(jobq_message_id(m));
-    PyObject *unused = id ? PyObject_CallFunctionObjArgs(self->on_pushed, id, name, NULL) : NULL;
-    Py_XDECREF(id);
+    const char *to = jobq_message_queue(m);
+    PyObject *unused = PyObject_CallFunction(self->on_pushed, "sOs", jobq_message_id(m), name,
+                                             to ? to : jobq_queue_default(self->queue));
     Py_XDECREF(unused);
     return unused != NULL;
 }

@@ -117,8 +117,10 @@ class Queue(_core.Queue):
         self._listeners.append(listener)
         return self
 
-    def _tell(self, id: str, name: str) -> None:
-        event = Event("job.pushed", connection=self.connection, data={"id": id, "name": name})
+    def _tell(self, id: str, name: str, queue: str) -> None:
+        event = Event(
+            "job.pushed", queue=queue, connection=self.connection, data={"id": id, "name": name}
+        )
         for listener in list(self._listeners):
             try:
                 listener(event)
