@@ -7,7 +7,7 @@
 final class Measures extends Lab
 {
     private const PARTS = ['latency', 'depth', 'counts', 'memory', 'starting', 'dueAtOnce', 'besideLong', 'killedChild', 'idle'];
-    private const PARTS_OF = ['redis' => ['withAof', 'memoryPerJob'], 'postgresql' => ['openTransaction']];
+    private const PARTS_OF = ['redis' => ['withAof', 'memoryPerJob'], 'postgres' => ['openTransaction']];
 
     public function run(): array
     {

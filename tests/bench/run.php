@@ -14,7 +14,7 @@ require __DIR__ . '/against.php';
 const OPTIONS = ['--json', '--write', '--quick', '--against'];
 /* name => [class, floor program's name] */
 const STORES = ['sqlite' => [SqliteStore::class, 'sqlite'], 'redis' => [RedisStore::class, 'redis'],
-    'postgresql' => [PostgresStore::class, 'pgsql'], 'mariadb' => [MariadbStore::class, 'mysql']];
+    'postgres' => [PostgresStore::class, 'pgsql'], 'mariadb' => [MariadbStore::class, 'mysql']];
 /* name => [meaning, unit, what it is compared with, relation, target or one for each of STORES]. With ">= ratio" the
  * quotient is judged, else the figure itself; null: there for orientation. Rows without a figure are left out. */
 const TARGETS = [
