@@ -27,6 +27,7 @@ pip makes a wheel and installs it                        | wheel_install
 the Python suite passes on it                            | python_suite wheel
 the wheel of the host'"'"'s Python works too                   | foreign_wheel
 the source release is built and installed                | source_install
+the suites of ./dev pass on its compilers and servers    | own_suites
 '
 
 # Where this machine installs from: the mirror, and the one of security updates, if any.

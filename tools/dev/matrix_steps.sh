@@ -189,4 +189,10 @@ source_install() {
     use_library
 }
 
+# What nobody has installed yet is installed by ./dev itself, also the release's Redis, PostgreSQL and MariaDB.
+own_suites() (
+    unset JOBQUEUE_TEST_REDIS JOBQUEUE_TEST_POSTGRES JOBQUEUE_TEST_MARIADB
+    ./dev test unit contract process
+)
+
 version() { sed -n 's/^#define JOBQ_VERSION "\(.*\)"/\1/p' libjobqueue/include/jobqueue/version.h; }

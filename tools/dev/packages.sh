@@ -4,19 +4,19 @@
 
 declare -A PACKAGES=(
     [build]='build-essential autoconf automake libtool autoconf-archive pkg-config libmsgpack-dev
-        libsqlite3-dev libhiredis-dev libssl-dev libpq-dev libmariadb-dev php8.2-cli php8.2-dev php-parser procps
+        libsqlite3-dev libhiredis-dev libssl-dev libpq-dev libmariadb-dev php-cli php-dev php-parser procps
         python3 python3-dev python3-setuptools python3-wheel'
-    [test]='libcmocka-dev locales sqlite3 psmisc php8.2-sqlite3 php8.2-pgsql php8.2-mysql universal-ctags pmccabe
+    [test]='libcmocka-dev locales sqlite3 psmisc php-sqlite3 php-pgsql php-mysql universal-ctags pmccabe
         python3-venv python3-pip python3-pytest python3-pytest-asyncio python3-mypy python3-msgpack python3-psycopg python3-pymysql'
-    [servers]='redis-server redis-sentinel postgresql-15 mariadb-server-core mariadb-client-core pgbouncer openssl'
+    [servers]='redis-server redis-sentinel postgresql mariadb-server-core mariadb-client-core pgbouncer openssl'
     [console]='zsh bash-completion mandoc supervisor systemd tmux python3-yaml'
     [docs]='mkdocs'
-    [package]='php-pear composer php8.2-mbstring php8.2-xml unzip'
+    [package]='php-pear composer php-mbstring php-xml unzip'
     [matrix]='debootstrap util-linux'
     [lint]='black python3-mypy clang-format clang-tidy cppcheck shellcheck'
     [valgrind]='valgrind'
     [bench]='strace sqlite3'
-    [fuzz]='clang libclang-rt-14-dev'
+    [fuzz]='clang libclang-rt-dev'
 )
 
 missing_packages() {
