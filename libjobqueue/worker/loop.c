@@ -65,6 +65,7 @@ int jobq__loop_idle(jobq_worker *worker, jobq_event *event, jobq_event **event_o
     if (!worker->loop.tells || worker->loop.told || worker->loop.vetoed)
         return 0;
     worker->loop.told = true;
+    worker->loop.fresh = false; /* the answer was about a moment before this */
     return say(event, "idle", event_out);
 }
 
