@@ -19,10 +19,10 @@ static bool print_result(jobq__cli *cli, const jobq_info *info)
         jobq__cli_error(cli, "the job is done, but its result cannot be shown: %s", problem);
         return false;
     }
-    if (cli->given.quiet)
-        return true;
-    jobq__json_print_clean(stdout, text ? text : "null", text ? n : 4);
-    putchar('\n');
+    if (!cli->given.quiet) {
+        jobq__json_print_clean(stdout, text ? text : "null", text ? n : 4);
+        putchar('\n');
+    }
     jobq_text_free(text);
     return true;
 }

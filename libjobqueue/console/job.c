@@ -24,6 +24,7 @@ char *jobq__job_payload(jobq__cli *cli, const jobq_info *info, size_t *n_out,
     size_t n;
     int format;
 
+    *n_out = 0;
     *problem_out = NULL;
     if (jobq_info_check(info) == 0) {
         body = jobq_info_body(info, &n, &format);
@@ -43,6 +44,7 @@ char *jobq__job_result(jobq__cli *cli, const jobq_info *info, size_t *n_out,
     int format;
     const void *result = jobq_info_result(info, &n, &format, &refusal);
 
+    *n_out = 0;
     *problem_out = refusal ? jobq__cli_format(cli, "%s", refusal) : NULL;
     if (result && jobq_payload_to_json(format, result, n, &text, n_out) < 0)
         *problem_out = jobq__cli_format(cli, "%s", jobq_error_message(jobq_error_last()));

@@ -351,7 +351,7 @@ static int encode(jobq_message *m, int64_t max_payload, jobq_push *item)
     fill_header(m, format, &header);
     jobq__buf_reset(&m->header);
     rc = jobq__envelope_write(&m->header, &header);
-    item->header = jobq__slice(m->header.p, m->header.n);
+    item->header = jobq__slice(m->header.n ? m->header.p : NULL, m->header.n);
     return rc;
 }
 

@@ -228,6 +228,20 @@ static bool same_letter(char a, char b)
     return strncasecmp(&a, &b, 1) == 0;
 }
 
+/* Up to letters a[i - 1], b[j - 1]. `row` is being filled; `above` and `second` precede it. */
+static size_t cheapest(const char *a, size_t i, const char *b, size_t j, const size_t *row,
+                       const size_t *above, const size_t *second)
+{
+    const size_t change = same_letter(a[i - 1], b[j - 1]) ? 0 : i + j == 2 ? 2 : 1;
+    size_t best = above[j - 1] + change;
+
+    best = above[j] + 1 < best ? above[j] + 1 : best;
+    best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+    if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
+        best = second[j - 2] + 1 < best ? second[j - 2] + 1 : best;
+    return best;
+}
+
 /* Letters to change, add, drop or swap with their neighbour; their case says nothing. People rarely
  * mistype the first letter ("stop" is no "top"), so it counts twice, unless it was swapped. */
 static size_t distance(const char *a, const char *b)
@@ -243,16 +257,8 @@ static size_t distance(const char *a, const char *b)
         size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
 
         row[0] = i + 1;
-        for (size_t j = 1; j <= nb; j++) {
-            size_t best = above[j - 1] + !same_letter(a[i - 1], b[j - 1]) * (i + j == 2 ? 2 : 1);
-
-            best = above[j] + 1 < best ? above[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
-                same_letter(a[i - 2], b[j - 1]))
-                best = second[j - 2] + 1 < best ? second[j - 2] + 1 : best;
-            row[j] = best;
-        }
+        for (size_t j = 1; j <= nb; j++)
+            row[j] = cheapest(a, i, b, j, row, above, second);
     }
     return rows[na % 3][nb];
 }

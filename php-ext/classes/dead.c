@@ -334,12 +334,12 @@ static void mend(INTERNAL_FUNCTION_PARAMETERS, int what, bool all)
 {
     filter_arguments a = {.no_age = true};
     size_t queue_n, name_n, reason_n;
-    HashTable *list = (HashTable *)&zend_empty_array;
+    HashTable *list = NULL;
     zend_string *one = NULL;
     bool given_all = false, dry_run = false;
     ZEND_PARSE_PARAMETERS_START(0, 7)
         Z_PARAM_OPTIONAL
-        Z_PARAM_ARRAY_HT_OR_STR(list, one)
+        Z_PARAM_ARRAY_HT_OR_STR_OR_NULL(list, one)
         Z_PARAM_PATH_OR_NULL(a.queue, queue_n)
         Z_PARAM_PATH_OR_NULL(a.name, name_n)
         Z_PARAM_PATH_OR_NULL(a.reason, reason_n)
@@ -358,8 +358,10 @@ static void mend(INTERNAL_FUNCTION_PARAMETERS, int what, bool all)
         add_next_index_str(&single, zend_string_copy(one));
         list = Z_ARRVAL(single);
     }
-    bool by_id = zend_hash_num_elements(list) > 0;
-    if (by_id && (given_all || a.queue || a.name || a.reason || !a.no_age)) {
+    bool by_id = list != NULL;
+    if (by_id && zend_hash_num_elements(list) == 0) {
+        php_jobq_throw_usage("ids: the list is empty; leave it out to go by a filter or all: true");
+    } else if (by_id && (given_all || a.queue || a.name || a.reason || !a.no_age)) {
         php_jobq_throw_usage("give either ids or a filter, not both");
     } else if (by_id) {
         mend_ids(queue, what, list, dry_run, return_value);

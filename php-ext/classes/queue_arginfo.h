@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 4710dd9900680c931d888d286982237d637e9fd5 */
+ * Stub hash: 2106a9e550015b5b2afc7e834267db2e03051cb8 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_JobQueue_Queue___construct, 0, 0, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, dsn, IS_STRING, 1, "null")
@@ -90,7 +90,7 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_dead, 0, 0,
 ZEND_END_ARG_INFO()
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_JobQueue_Queue_retry, 0, 0, IS_LONG, 0)
-	ZEND_ARG_TYPE_MASK(0, ids, MAY_BE_ARRAY|MAY_BE_STRING, "[]")
+	ZEND_ARG_TYPE_MASK(0, ids, MAY_BE_ARRAY|MAY_BE_STRING|MAY_BE_NULL, "null")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, queue, IS_STRING, 1, "null")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, name, IS_STRING, 1, "null")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, reason, IS_STRING, 1, "null")

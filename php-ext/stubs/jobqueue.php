@@ -549,28 +549,28 @@ final class Queue
     /**
      * Puts dead jobs back in place with fresh counters, by ids or by a filter.
      *
-     * @param array|string $ids one, or a list
-     * @phpstan-param list<string>|string $ids
+     * @param array|string|null $ids one, or a list; an empty one is refused, so that it never stands for all
+     * @phpstan-param non-empty-list<string>|string|null $ids
      * @param bool $all needed when neither ids nor a filter are given
      * @return int how many
      * @throws NotFound ids that no dead job has (or whose retention is over), after the others are done
      * @throws DuplicateJob the unique key of one of them is held
      */
-    public function retry(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
+    public function retry(array|string|null $ids = null, ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
     /**
      * Removes dead jobs; arguments as retry.
      *
-     * @phpstan-param list<string>|string $ids
+     * @phpstan-param non-empty-list<string>|string|null $ids
      */
-    public function forget(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
+    public function forget(array|string|null $ids = null, ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
     /**
      * Removes all dead jobs, or those that the filter fits.
      *
-     * @phpstan-param list<string>|string $ids
+     * @phpstan-param non-empty-list<string>|string|null $ids
      */
-    public function flush(array|string $ids = [], ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
+    public function flush(array|string|null $ids = null, ?string $queue = null, ?string $name = null, ?string $reason = null, int|float|null $olderThan = null, bool $all = false, bool $dryRun = false): int {}
 
     /** Removes what was only kept and whose time is over, and dead jobs older than olderThan seconds; the number of dead ones. */
     public function prune(bool $dryRun = false, int|float|null $olderThan = null): int {}

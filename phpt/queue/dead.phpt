@@ -22,6 +22,8 @@ echo $queue->stats('one')->dead, ' ', $queue->stats('two')->dead, "\n";
 
 refused(fn () => $queue->retry());
 refused(fn () => $queue->retry([]));
+refused(fn () => $queue->forget([], queue: 'one'));
+refused(fn () => $queue->flush([])); // never all of them
 refused(fn () => $queue->retry('x', name: 'a'));
 var_dump($queue->retry(name: 'a', dryRun: true), $queue->stats('one')->ready);
 var_dump($queue->retry(name: 'a'), $queue->stats('one')->ready);
@@ -70,7 +72,9 @@ echo refused_as(fn () => $queue->dead(reason: 'whatever')), "\n";
 u c b a a | b a a | a a | u c | 
 3 2
 ValueError: give ids, a filter (queue, name, reason, olderThan), or all: true
-ValueError: give ids, a filter (queue, name, reason, olderThan), or all: true
+ValueError: ids: the list is empty; leave it out to go by a filter or all: true
+ValueError: ids: the list is empty; leave it out to go by a filter or all: true
+ValueError: ids: the list is empty; leave it out to go by a filter or all: true
 ValueError: give either ids or a filter, not both
 int(2)
 int(0)

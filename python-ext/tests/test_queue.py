@@ -207,6 +207,19 @@ def test_listeners_hear_of_pushes(queue: Queue, caplog: pytest.LogCaptureFixture
         queue.on("job.done", heard.append)
 
 
+def test_nothing_of_an_earlier_push(dsn: str) -> None:
+    """Rule B8: options of one push are not seen in the next one's statement."""
+    queue = Queue(dsn)
+
+    def values(**options: Any) -> list[Any]:
+        _, values = queue.push_statement("n", id="same", **options)
+        return [value for value in values if not isinstance(value, int)]
+
+    plain = values()
+    assert values(timeout=9, context={"a": "b"}, track=True) != plain
+    assert values() == plain
+
+
 # ---- reserve -------------------------------------------------------------------------------------
 
 
@@ -347,6 +360,9 @@ def test_dead_jobs_are_mended(queue: Queue) -> None:
         queue.retry()
     with pytest.raises(ValueError):
         queue.forget(ids[:1], all=True)
+    for by in (queue.retry, queue.forget, queue.flush):  # never all of them
+        with pytest.raises(ValueError, match="ids: the list is empty"):
+            by([], queue="default")
     assert queue.retry(ids[0], dry_run=True) == 1 and queue.stats("default").dead == 5
     assert queue.retry(ids[0]) == 1
     with pytest.raises(NotFound) as caught:

@@ -89,4 +89,8 @@ void store_one_of_each(jobq_push *json);
  * stays a number. count_shown: how many rows of the view the condition fits. */
 void expect_reason_words(int64_t (*count_shown)(const char *where));
 
+/* rules B3, B7: a guard amid a call of several sees the jobs before its own. view: jobqueue_jobs as
+ * the store's SQL knows it. */
+void expect_guard_amid_a_call(const char *view);
+
 #endif

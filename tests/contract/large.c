@@ -141,7 +141,7 @@ static int priority_of(size_t i)
     return i / 50 % 2 ? 7 : 2;
 }
 
-/* What is expected of a queue: those of the higher priority first, both in the order of the call. */
+/* Expected of a queue: those of the higher priority first, both in the order of the call. */
 static void expect_line(const char *queue, size_t most)
 {
     const jobq_record *r = NULL;
@@ -252,6 +252,25 @@ void test_b6_replaced_in_a_large_call(void **state)
     assert_int_equal(stood, MANY - MANY / 100);
     free(items);
     free(t);
+}
+
+/* rules B3, B7: a guard sees the jobs before its own of the same call as they are, a delayed one as
+ * delayed. */
+void expect_guard_amid_a_call(const char *view)
+{
+    char text[200];
+    jobq_statement guard = {0};
+    jobq_push items[4] = {job_item("ready", "q"), job_item("guarded", "q"),
+                          job_item("delayed", "q"), job_item("refused", "q")};
+
+    snprintf(text, sizeof(text), "SELECT NOT EXISTS(SELECT 1 FROM %s WHERE state='delayed')", view);
+    guard.text = TEXT(text);
+    items[2].delay_ms = 600000;
+    items[1].guard = items[3].guard = &guard;
+    assert_ok(jobq__store_push(store, items, 4));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(items[i].result, 0);
+    assert_int_equal(items[3].result, JOBQ_EGUARD);
 }
 
 /* rule B3: nearly all of a large call are refused, and again all of it. */

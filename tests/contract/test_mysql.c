@@ -2023,6 +2023,12 @@ static void push_while_few(int me)
     _exit(0);
 }
 
+static void test_b7_guard_amid_a_call(void **state)
+{
+    (void)state;
+    expect_guard_amid_a_call("jobqueue_jobs");
+}
+
 /* rule B7: what the guard has read stays so until the job is stored. */
 static void test_b7_same_step(void **state)
 {
@@ -2709,6 +2715,7 @@ int main(void)
         cmocka_unit_test(test_f4_collected),
         cmocka_unit_test(test_b7_values),
         cmocka_unit_test(test_b7_values_in_a_comma_locale),
+        cmocka_unit_test(test_b7_guard_amid_a_call),
         cmocka_unit_test(test_b7_same_step),
         cmocka_unit_test(test_o1_effect_is_fenced),
         cmocka_unit_test(test_o1_effect_by_procedure),

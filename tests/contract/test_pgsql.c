@@ -75,6 +75,15 @@ static void test_f6_hidden_from_people(void **state)
     assert_int_equal(count_jobs("q").reserved, 0);
 }
 
+static void test_b7_guard_amid_a_call(void **state)
+{
+    char view[100];
+
+    (void)state;
+    snprintf(view, sizeof(view), "%s.jobqueue_jobs", schema);
+    expect_guard_amid_a_call(view);
+}
+
 /* ---- pushing in SQL -------------------------------------------------------------------------- */
 
 /* rule B8: what the function writes is what the library writes, byte for byte. */
@@ -1283,6 +1292,7 @@ int main(void)
         cmocka_unit_test(test_n6_view),
         cmocka_unit_test(test_n6_reasons_in_the_view),
         cmocka_unit_test(test_f6_hidden_from_people),
+        cmocka_unit_test(test_b7_guard_amid_a_call),
         cmocka_unit_test(test_b8_header_is_the_librarys),
         cmocka_unit_test(test_b8_transactions),
         cmocka_unit_test(test_b8_refusals),

@@ -297,7 +297,8 @@ static void test_refused_in_all_versions(void **state)
         {"NOPERM User app has no permissions to run the 'time' command", "run the 'time' command"},
         {"ERR The user executing the script can't run this command or subcommand" PLACE,
          "can't run this command or subcommand ("},
-        {"ERR ACL failure in script: User app has no permissions to run the 'xpending' command" PLACE,
+        {"ERR ACL failure in script: User app has no permissions to run the 'xpending' "
+         "command" PLACE,
          "run the 'xpending' command ("},
         {"ERR ACL failure in script: No permissions to access a key" PLACE, "access a key ("},
     };

@@ -1092,6 +1092,12 @@ static void test_b7_hidden_commit(void **state)
     assert_int_equal(e.result, 0);
 }
 
+static void test_b7_guard_amid_a_call(void **state)
+{
+    (void)state;
+    expect_guard_amid_a_call("jobqueue_jobs");
+}
+
 /* Rules B7, O1: the caller's statement holds the write lock, so it ends with the call's deadline;
  * nothing of the call is stored, and the connection goes on. */
 static void test_o1_slow_statements(void **state)
@@ -1454,6 +1460,7 @@ int main(void)
         cmocka_unit_test(test_o1_done_as_text),
         cmocka_unit_test(test_b7_numbered_places),
         cmocka_unit_test(test_b7_hidden_commit),
+        cmocka_unit_test(test_b7_guard_amid_a_call),
         cmocka_unit_test(test_o1_effect_without_room),
         cmocka_unit_test(test_o1_slow_statements),
         cmocka_unit_test(test_old_schema),

@@ -174,8 +174,8 @@ static void test_random_kills(void **state)
     assert_true(pool_ledger(p, "begin nap") <= 300 + kills);
 }
 
-/* How often it was handed out until it began is not what is asked: on a busy machine, where it takes
- * long until a child is there again, it may have gone back. */
+/* How often it was handed out until it began is not what is asked: on a busy machine, where it
+ * takes long until a child is there again, it may have gone back. */
 static void check_job(pool *p, const char *id, const char *state_and_counts)
 {
     char text[64];

@@ -173,11 +173,13 @@ static int admit(sqlite_store *store, jobq_push *item, int64_t queue, int64_t du
     return jobq__sqlite_drop_job(store, seq);
 }
 
-/* A known id is a duplicate whatever the guard says. */
-static int judge_guard(sqlite_store *store, jobq_push *item)
+/* A known id is a duplicate whatever the guard says. The guard may look at the jobs before this
+ * one, whose states are those of their lines. */
+static int judge_guard(sqlite_store *store, jobq_push *item, newcomers *new)
 {
-    int rc = id_exists(store, item->id);
+    int rc = place(store, new);
 
+    rc = rc < 0 ? rc : id_exists(store, item->id);
     if (rc == 0)
         rc = jobq__sqlite_judge_guard(store, item->guard);
     else if (rc > 0)
@@ -190,7 +192,7 @@ static int judge_guard(sqlite_store *store, jobq_push *item)
 static int push_one(sqlite_store *store, jobq_push *item, int64_t now_ms, newcomers *new)
 {
     int64_t queue, due_ms = due_at(item, now_ms);
-    int rc = item->guard ? judge_guard(store, item) : 1;
+    int rc = item->guard ? judge_guard(store, item, new) : 1;
 
     if (rc <= 0)
         return rc;

@@ -261,6 +261,7 @@ typedef struct {
     core_names ids;
     int *results;
     core_flag all, dry_run;
+    bool by_ids;
 } mend;
 
 /* The known ones are done by now; the others are named. */
@@ -338,11 +339,15 @@ static PyObject *mend_filtered(mend *m)
     return PyErr_Occurred() ? NULL : PyLong_FromLongLong(done);
 }
 
-/* One id, or any iterable of them. */
+/* One id, or any iterable of them. None: by a filter. */
 static bool read_ids(mend *m, PyObject *ids)
 {
     PyObject *list = NULL;
-    if (ids && PyUnicode_Check(ids)) {
+    m->by_ids = ids && ids != Py_None;
+    if (!m->by_ids) {
+        return true;
+    }
+    if (PyUnicode_Check(ids)) {
         list = PyList_New(0);
         if (!list || PyList_Append(list, ids) < 0) {
             Py_XDECREF(list);
@@ -372,8 +377,10 @@ static PyObject *mend_any(mend *m, PyObject *args, PyObject *named)
         return NULL;
     }
     take_words(&words, &m->filter);
-    if (m->ids.count == 0) {
+    if (!m->by_ids) {
         done = mend_filtered(m);
+    } else if (m->ids.count == 0) {
+        core_raise_usage("ids: the list is empty; leave it out to go by a filter or all=True");
     } else if (m->all.is || has_filter(m)) {
         core_raise_usage("give either ids or a filter, not both");
     } else {

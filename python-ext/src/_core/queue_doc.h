@@ -6,10 +6,10 @@
 #define JOBQUEUE_PYTHON_QUEUE_DOC_H
 
 #define FILTER "queue=None, name=None, reason=None, older_than=None"
-#define BY_IDS_OR_FILTER                                                                           \
-    "ids is an id or an iterable of them; without ids a filter, or all=True, says which: queue,\n" \
-    "name, reason (doc/behaviour.md F2), older_than (seconds since death). dry_run only counts.\n" \
-    "ValueError: neither or both. NotFound: some of the ids are not dead jobs, or cannot be had\n" \
+#define BY_IDS_OR_FILTER                                                                                            \
+    "ids is an id or an iterable of them; without ids a filter, or all=True, says which: queue,\n"                  \
+    "name, reason (doc/behaviour.md F2), older_than (seconds since death). dry_run only counts.\n"                  \
+    "ValueError: neither or both, or no id in ids. NotFound: some of the ids are not dead jobs, or cannot be had\n" \
     "(its ids says which); the others are done."
 
 #define DOC_QUEUE                                                                                \
@@ -74,14 +74,14 @@
     "dead($self, /, " FILTER ", limit=50, after=None)\n--\n\n"                                   \
     "At most limit (1 to 1000) JobInfos of dead jobs, newest first; older_than: seconds since\n" \
     "death; after: the last id of the page before."
-#define DOC_RETRY                                                              \
-    "retry($self, /, ids=(), *, " FILTER ", all=False, dry_run=False)\n--\n\n" \
+#define DOC_RETRY                                                                \
+    "retry($self, /, ids=None, *, " FILTER ", all=False, dry_run=False)\n--\n\n" \
     "Puts dead jobs back in place, counters fresh, and returns how many.\n\n" BY_IDS_OR_FILTER
-#define DOC_FORGET                                                              \
-    "forget($self, /, ids=(), *, " FILTER ", all=False, dry_run=False)\n--\n\n" \
+#define DOC_FORGET                                                                \
+    "forget($self, /, ids=None, *, " FILTER ", all=False, dry_run=False)\n--\n\n" \
     "Deletes dead jobs and returns how many.\n\n" BY_IDS_OR_FILTER
-#define DOC_FLUSH                                                              \
-    "flush($self, /, ids=(), *, " FILTER ", all=False, dry_run=False)\n--\n\n" \
+#define DOC_FLUSH                                                                \
+    "flush($self, /, ids=None, *, " FILTER ", all=False, dry_run=False)\n--\n\n" \
     "Deletes dead jobs and returns how many, as forget().\n\n" BY_IDS_OR_FILTER
 #define DOC_PRUNE                                                                                \
     "prune($self, /, dry_run=False, older_than=None)\n--\n\n"                                    \

@@ -99,7 +99,7 @@ class Queue:
     ) -> list[JobInfo]: ...
     def retry(
         self,
-        ids: str | Iterable[str] = (),
+        ids: str | Iterable[str] | None = None,
         *,
         queue: str | None = None,
         name: str | None = None,
@@ -110,7 +110,7 @@ class Queue:
     ) -> int: ...
     def forget(
         self,
-        ids: str | Iterable[str] = (),
+        ids: str | Iterable[str] | None = None,
         *,
         queue: str | None = None,
         name: str | None = None,
@@ -121,7 +121,7 @@ class Queue:
     ) -> int: ...
     def flush(
         self,
-        ids: str | Iterable[str] = (),
+        ids: str | Iterable[str] | None = None,
         *,
         queue: str | None = None,
         name: str | None = None,

@@ -312,15 +312,15 @@ class Queue(_core.Queue):
         """dead() for asyncio."""
         return await asyncio.to_thread(self.dead, queue, name, reason, older_than, limit, after)
 
-    async def aretry(self, ids: str | Iterable[str] = (), **filter: Any) -> int:
+    async def aretry(self, ids: str | Iterable[str] | None = None, **filter: Any) -> int:
         """retry() for asyncio."""
         return await asyncio.to_thread(self.retry, ids, **filter)
 
-    async def aforget(self, ids: str | Iterable[str] = (), **filter: Any) -> int:
+    async def aforget(self, ids: str | Iterable[str] | None = None, **filter: Any) -> int:
         """forget() for asyncio."""
         return await asyncio.to_thread(self.forget, ids, **filter)
 
-    async def aflush(self, ids: str | Iterable[str] = (), **filter: Any) -> int:
+    async def aflush(self, ids: str | Iterable[str] | None = None, **filter: Any) -> int:
         """flush() for asyncio."""
         return await asyncio.to_thread(self.flush, ids, **filter)
 
