@@ -6,11 +6,11 @@
 #define JOBQUEUE_PYTHON_QUEUE_DOC_H
 
 #define FILTER "queue=None, name=None, reason=None, older_than=None"
-#define BY_IDS_OR_FILTER                                                                                            \
-    "ids is an id or an iterable of them; without ids a filter, or all=True, says which: queue,\n"                  \
-    "name, reason (doc/behaviour.md F2), older_than (seconds since death). dry_run only counts.\n"                  \
-    "ValueError: neither or both, or no id in ids. NotFound: some of the ids are not dead jobs, or cannot be had\n" \
-    "(its ids says which); the others are done."
+#define BY_IDS_OR_FILTER                                                                           \
+    "ids is an id or an iterable of them; without ids a filter, or all=True, says which: queue,\n" \
+    "name, reason (doc/behaviour.md F2), older_than (seconds since death). dry_run only counts.\n" \
+    "ValueError: neither or both, or ids is empty. NotFound: some of the ids are not dead jobs,\n" \
+    "or cannot be had (its ids says which); the others are done."
 
 #define DOC_QUEUE                                                                                \
     "Queue(dsn=None, **options)\n--\n\n"                                                         \

@@ -62,8 +62,8 @@ static void test_m1_before_each_job(void **state)
     }
 }
 
-/* rule M1: a job that comes while listeners of idle are busy is one more question: the answer before
- * was about another moment. */
+/* rule M1: a job that comes while listeners of idle are busy is one more question: the answer
+ * before was about another moment. */
 static void test_m1_after_idle(void **state)
 {
     (void)state;
