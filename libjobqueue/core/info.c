@@ -128,6 +128,8 @@ int jobq_info_check(const jobq_info *info)
     jobq__error_clear();
     if (info->gone)
         return jobq__error_set(JOBQ_EPAYLOAD, "the job is gone, and its payload with it");
+    if (jobq_info_number(info, JOBQ_INFO_STATE) == JOBQ_DONE && r->body.n == 0)
+        return jobq__error_set(JOBQ_EPAYLOAD, "the job is done, and only its id was kept");
     rc = jobq__envelope_read(r->header, &arena,
                              &header); /* again, so that the error is worded again */
     jobq__arena_free(&arena);

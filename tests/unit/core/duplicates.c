@@ -297,6 +297,9 @@ static void repeats_a_push_safely(void **state)
     assert_int_equal(jobq_info_number(info, JOBQ_INFO_STATE), JOBQ_DONE);
     body = jobq_info_body(info, &n, NULL);
     assert_true(!body || n == 0); /* ... and nothing more than that */
+    assert_code(jobq_info_check(info), JOBQ_EPAYLOAD);
+    assert_string_equal(jobq_error_message(jobq_error_last()),
+                        "the job is done, and only its id was kept");
     assert_true(jobq_info_number(info, JOBQ_INFO_KEPT_UNTIL_MS) > 0);
     jobq_info_free(info);
     pass(61000);
