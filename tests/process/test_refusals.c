@@ -44,8 +44,10 @@ static int set_up(void **state)
 
     b.kind = *(store_kind *)*state;
     b.server = server_start(store_word(b.kind), false);
+    b.store = open_store(store_option(server_dsn(b.server), "read_timeout=20"));
+    assert_ok(jobq__store_schema(b.store)); /* on a busy machine that takes longer than a second */
+    jobq__store_free(b.store);
     b.store = open_store(store_option(server_dsn(b.server), "read_timeout=1&connect_timeout=1"));
-    assert_ok(jobq__store_schema(b.store));
     *state = &b;
     return 0;
 }
