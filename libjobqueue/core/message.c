@@ -199,9 +199,11 @@ const char *jobq_message_id(const jobq_message *m)
     return m->id[0] ? m->id : NULL;
 }
 
-const char *jobq_message_queue(const jobq_message *m)
+const char *jobq_message_queue(const jobq_message *m, const jobq_queue *queue)
 {
-    return m->options->s.queue;
+    const char *named = m->options->s.queue;
+
+    return named ? named : jobq_queue_default(queue);
 }
 
 int jobq_message_result(const jobq_message *m)

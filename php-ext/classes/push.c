@@ -61,8 +61,7 @@ void php_jobq_fire_pushed(php_jobq_queue *queue, const jobq_message *m, zval *jo
     if (Z_TYPE(queue->listeners) != IS_ARRAY) {
         return;
     }
-    const char *to = jobq_message_queue(m);
-    to = to ? to : jobq_queue_default(queue->queue);
+    const char *to = jobq_message_queue(m, queue->queue);
     array_init_size(&data, 2);
     add_assoc_string(&data, "id", jobq_message_id(m));
     if (Z_TYPE_P(job) == IS_STRING) {

@@ -70,9 +70,9 @@ JOBQ_API int jobq_message_set_guard(jobq_message *m, const jobq_statement *guard
 JOBQ_API const char *jobq_message_id(const jobq_message *m);
 JOBQ_API int jobq_message_result(const jobq_message *m);
 JOBQ_API const jobq_error *jobq_message_error(const jobq_message *m);
-/* The queue that its option names; NULL: it goes to the handle's (jobq_queue_default). Valid until
- * the message is reset or that option is set anew. @since 0.1 */
-JOBQ_API const char *jobq_message_queue(const jobq_message *m);
+/* Where it goes when it is pushed by that handle: the queue that its option names, else the
+ * handle's. Valid until the message is reset or that option is set anew. @since 0.1 */
+JOBQ_API const char *jobq_message_queue(const jobq_message *m, const jobq_queue *queue);
 
 /* 0 stored, 1 or 2 as jobq_message_result says, or an error: JOBQ_EFULL (the queue's capacity is
  * reached; the subject is the queue), JOBQ_EGUARD, JOBQ_EEXISTS (the id; with on_duplicate=error

@@ -28,9 +28,8 @@ static void give_message(core_queue *self, jobq_message *m)
 
 static bool tell(core_queue *self, const jobq_message *m, PyObject *name)
 {
-    const char *to = jobq_message_queue(m);
     PyObject *unused = PyObject_CallFunction(self->on_pushed, "sOs", jobq_message_id(m), name,
-                                             to ? to : jobq_queue_default(self->queue));
+                                             jobq_message_queue(m, self->queue));
     Py_XDECREF(unused);
     return unused != NULL;
 }
