@@ -110,7 +110,8 @@ static void test_dispatcher_hangs(void **state)
     wait_until(pool_ledger(p, "end nap") == 10, 20);
     first = pool_dispatcher(p);
     assert_int_equal(kill(first, SIGSTOP), 0);
-    pool_push_many(p, "nap", 5, NULL, 10);
+    /* It may have been stopped while it had SQLite's lock: then nobody pushes until it is gone. */
+    wait_until(pool_try_push_many(p, "nap", 5, NULL, 10) == 10, 60);
     wait_until(pool_ledger(p, "end nap") == 20, 120); /* twice the time a call may take, and more */
     assert_int_not_equal(pool_dispatcher(p), first);
     pool_signal(p, SIGTERM);
